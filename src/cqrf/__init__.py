@@ -1,0 +1,18 @@
+"""Conditional quantiles of a time that is only partly observed."""
+
+from cqrf.curves import StepFunction
+from cqrf.forest import CensoredQuantileForest
+from cqrf.solve import solve_quantiles, survival_curves
+from cqrf.surv import Surv
+from cqrf.weights import leaf_weights
+
+__all__ = [
+    "CensoredQuantileForest",
+    "StepFunction",
+    "Surv",
+    "leaf_weights",
+    "solve_quantiles",
+    "survival_curves",
+]
+
+__version__ = "0.1.0"

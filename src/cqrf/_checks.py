@@ -1,0 +1,335 @@
+"""Checks of arguments, shared by the estimator and the functions.
+
+Every check raises ``ValueError`` or ``TypeError`` with the name of the argument and the
+value received, and returns the argument in the form the rest of the library uses.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+
+T = TypeVar("T")
+
+_MISSING_TYPES = ("NAType", "NaTType")
+
+
+def check_choice(name: str, value: object, choices: Sequence[T]) -> T:
+    """Return the one of `choices` that `value` equals.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : object
+        The value received.
+    choices : sequence
+        What is allowed: strings, None, True, False.
+
+    Returns
+    -------
+    object
+        The choice itself.
+    """
+    for choice in choices:
+        # Only strings are compared: arrays have no single truth value, and 1 is not True.
+        if value is choice or (isinstance(value, str) and value == choice):
+            return choice
+    allowed = ", ".join(repr(choice) for choice in choices)
+    raise ValueError(f"{name} must be one of {allowed}; received {value!r}")
+
+
+def check_quantiles(quantiles: object) -> tuple[NDArray[np.float64], bool]:
+    """Check quantile levels.
+
+    Parameters
+    ----------
+    quantiles : float or array-like of shape (q,)
+        Levels, each strictly between 0 and 1, in any order.
+
+    Returns
+    -------
+    levels : ndarray of shape (q,), float64
+        The levels in the order received.
+    scalar : bool
+        True when a single number was given, so that the caller drops the last axis.
+    """
+    levels = np.asarray(quantiles)
+    if levels.dtype.kind == "O" and all(_is_real(level) for level in levels.ravel()):
+        levels = levels.astype(np.float64)
+    if levels.dtype.kind not in "iuf" or _holds_bool(quantiles):
+        raise TypeError(f"quantiles must be numbers; received {quantiles!r}")
+    if levels.ndim > 1:
+        raise ValueError(
+            f"quantiles must be a number or one-dimensional; received an array of shape "
+            f"{levels.shape}"
+        )
+    scalar = levels.ndim == 0
+    levels = np.array(levels, dtype=np.float64, ndmin=1)
+    if levels.size == 0:
+        raise ValueError("quantiles is empty; give at least one level between 0 and 1")
+    # NaN fails both comparisons and so counts as outside.
+    outside = ~((levels > 0.0) & (levels < 1.0))
+    if outside.any():
+        at = int(np.argmax(outside))
+        where = "" if scalar else f" at position {at}"
+        raise ValueError(
+            f"quantiles must lie strictly between 0 and 1; received {levels[at]}{where}"
+        )
+    return levels, scalar
+
+
+def check_coverage(coverage: object) -> float:
+    """Check the coverage of an interval: a number strictly between 0 and 1.
+
+    Parameters
+    ----------
+    coverage : float
+        Probability that the interval is meant to hold.
+
+    Returns
+    -------
+    float
+        The coverage.
+    """
+    if not _is_real(coverage):
+        raise TypeError(f"coverage must be a number; received {coverage!r}")
+    value = float(coverage)  # type: ignore[arg-type]
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"coverage must lie strictly between 0 and 1; received {coverage!r}")
+    return value
+
+
+@overload
+def check_int(
+    name: str, value: object, minimum: int, allow_none: Literal[False] = False
+) -> int: ...
+
+
+@overload
+def check_int(name: str, value: object, minimum: int, allow_none: bool) -> int | None: ...
+
+
+def check_int(name: str, value: object, minimum: int, allow_none: bool = False) -> int | None:
+    """Check an integer with a lower bound.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : int
+        The value received; NumPy integers are integers, booleans are not.
+    minimum : int
+        Smallest value allowed.
+    allow_none : bool, default=False
+        Whether None passes.
+
+    Returns
+    -------
+    int or None
+        The value as a Python int.
+    """
+    if value is None and allow_none:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        or_none = " or None" if allow_none else ""
+        raise TypeError(f"{name} must be an integer{or_none}; received {value!r}")
+    if value < minimum:
+        raise ValueError(f"{name} must be at least {minimum}; received {value!r}")
+    return int(value)
+
+
+def check_fraction_or_count(
+    name: str, value: object, total: int, *, allow_names: bool = False
+) -> int:
+    """Turn a count or a fraction of `total` into a count, as scikit-learn does.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value : int, float, None, "sqrt" or "log2"
+        An integer is a count between 1 and `total`; a float is a fraction in (0, 1], rounded
+        down but never to zero; None is all of `total`.
+    total : int
+        What the value is a part of.
+    allow_names : bool, default=False
+        Whether ``"sqrt"`` and ``"log2"`` of `total` are understood.
+
+    Returns
+    -------
+    int
+        A count between 1 and `total`.
+    """
+    if value is None:
+        return total
+    if allow_names and isinstance(value, str) and value in ("sqrt", "log2"):
+        return max(1, int(math.sqrt(total) if value == "sqrt" else math.log2(total)))
+    if not _is_real(value):
+        names = ', "sqrt", "log2"' if allow_names else ""
+        raise (ValueError if isinstance(value, str) else TypeError)(
+            f"{name} must be an integer, a fraction{names} or None; received {value!r}"
+        )
+    if isinstance(value, Integral):
+        if not 1 <= int(value) <= total:
+            raise ValueError(
+                f"{name} as a count must lie between 1 and {total}; received {value!r}"
+            )
+        return int(value)
+    fraction = float(value)  # type: ignore[arg-type]
+    if not 0.0 < fraction <= 1.0:
+        raise ValueError(f"{name} as a fraction must lie in (0, 1]; received {value!r}")
+    return max(1, int(fraction * total))
+
+
+def check_vector(name: str, values: object) -> NDArray[Any]:
+    """Turn anything that is a column of numbers into a one-dimensional array.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    values : array-like of shape (n,) or (n, 1)
+        List, ndarray, pandas or polars Series. A column is flattened with scikit-learn's
+        ``DataConversionWarning``. Missing values (None, NaN, pandas' NA, polars' null,
+        masked) become NaN.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Booleans, integers or floats; a view of the input where no conversion was needed.
+    """
+    array = np.asarray(unmask(values))
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector {name} was passed when a 1d array was expected. Please change "
+            "the shape to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} should be a 1d array, got an array of shape {array.shape} instead."
+        )
+    if array.dtype.kind in "OUST":
+        return numbers_from_objects(name, array.astype(object))
+    if array.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
+    if array.dtype.kind in "mM":
+        raise TypeError(
+            f"{name} must hold numbers; received dtype {array.dtype}. Divide time differences "
+            "by a unit first, for example (end - start) / np.timedelta64(1, 'D')"
+        )
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold numbers; received dtype {array.dtype}")
+    return array
+
+
+def unmask(values: Any) -> Any:
+    """Replace the masked entries of a masked array by NaN, which NumPy would forget.
+
+    Parameters
+    ----------
+    values : object
+        Anything; only a ``numpy.ma.MaskedArray`` is changed.
+
+    Returns
+    -------
+    object
+        `values`, or a float64 array of the same shape.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.filled(values.astype(np.float64), np.nan)
+    return values
+
+
+def numbers_from_objects(name: str, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Convert Python objects to float64, missing ones to NaN; text is not parsed.
+
+    Parameters
+    ----------
+    name : str
+        What the values are, for the message.
+    values : ndarray of shape (n,), object
+        Numbers and missing values.
+
+    Returns
+    -------
+    ndarray of shape (n,), float64
+    """
+    types = set(map(type, values))
+    for kind in types:
+        if issubclass(kind, str | bytes):
+            row = next(i for i, value in enumerate(values) if isinstance(value, str | bytes))
+            raise ValueError(f"{name} must hold numbers, not text; row {row} has {values[row]!r}")
+        if issubclass(kind, complex | np.complexfloating):
+            raise ValueError(f"Complex data not supported: {name} holds complex numbers")
+    filled = [np.nan if is_missing(value) else value for value in values]
+    try:
+        return np.array([float(value) for value in filled], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        # scikit-learn's own wording ("argument must be a string or a real number") stays in.
+        raise TypeError(f"{name} must hold numbers: {error}") from None
+    except OverflowError:
+        raise ValueError(f"{name} holds a number too large for float64") from None
+
+
+def is_missing(value: object) -> bool:
+    """Say whether `value` is None, NaN, or pandas' NA or NaT.
+
+    Parameters
+    ----------
+    value : object
+        One cell.
+
+    Returns
+    -------
+    bool
+    """
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(value != value)
+    # By name, so that pandas is not imported for data that does not come from it.
+    return type(value).__name__ in _MISSING_TYPES
+
+
+def frame_library(data: object) -> Literal["pandas", "polars"] | None:
+    """Say whose DataFrame `data` is, without importing either library.
+
+    Parameters
+    ----------
+    data : object
+        Anything.
+
+    Returns
+    -------
+    "pandas", "polars" or None
+        None when `data` is not a DataFrame.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        return "pandas"
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.DataFrame):
+        return "polars"
+    return None
+
+
+def _is_real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _holds_bool(values: object) -> bool:
+    if isinstance(values, bool | np.bool_):
+        return True
+    return isinstance(values, list | tuple) and any(isinstance(v, bool | np.bool_) for v in values)

@@ -1,0 +1,214 @@
+"""From weights to answers: the second line of the data flow, behind every public door.
+
+Left censoring is undone here. The target is negated when it is built (`cqrf.target`), all curves
+are those of right-censored data, and the answers are reflected back on the way out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cqrf import _engine
+from cqrf._checks import check_choice, check_vector
+from cqrf.curves import StepFunction
+from cqrf.target import Target
+
+CENSORING_CURVES = ("beran", "knn", "kernel", "marginal")
+SOLVERS = ("root", "argmin")
+INTERPOLATIONS = ("midpoint", "lower", "linear")
+UNREACHED = ("clip", "nan", "inf")
+
+Which = Literal["survival", "censoring", "at_risk_after", "cumulative_hazard"]
+
+
+@dataclass(frozen=True, eq=False)
+class Estimation:
+    """The weights of m test points on the training rows, and what can be made of them.
+
+    Attributes
+    ----------
+    weights : engine object
+        Computes the weights of one test point at a time; they are never held all at once.
+    target : Target
+        The training outcomes.
+    censoring : engine object
+        The estimator of G.
+    n_threads : int
+        Threads used; answers do not depend on it.
+    block_size : int
+        Test points per unit of work; answers do not depend on it.
+    """
+
+    weights: _engine.Weights
+    target: Target
+    censoring: _engine.Censoring
+    n_threads: int = 1
+    block_size: int = 64
+
+    def quantiles(
+        self,
+        quantiles: NDArray[np.float64],
+        *,
+        solver: str,
+        interpolation: str,
+        conditional_after: ArrayLike | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Solve the estimating equation for all levels at once.
+
+        Parameters
+        ----------
+        quantiles : ndarray of shape (q,)
+            Levels tau.
+        solver, interpolation : str
+            As in `solve_quantiles`.
+        conditional_after : float or array-like of shape (m,), optional
+            Quantiles of T given that T is beyond this time.
+
+        Returns
+        -------
+        answers : ndarray of shape (m, q), float64
+            Finite; where not identified, the largest weighted time (smallest under left
+            censoring). NaN in rows without any weight.
+        identified : ndarray of shape (m, q), bool
+        """
+        after = self._check_after(conditional_after)
+        # Mirrored, the quantile of level tau is the negated quantile of level 1 - tau.
+        levels = 1.0 - (1.0 - quantiles) if self.target.mirrored else 1.0 - quantiles
+        answers, identified = self.weights.quantiles(
+            np.ascontiguousarray(levels),
+            after,
+            self.censoring,
+            solver,
+            interpolation,
+            self.target.mirrored,
+            self.n_threads,
+            self.block_size,
+        )
+        return self._reflect_times(answers), identified.view(np.bool_)
+
+    def curve(self, which: Which, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Evaluate a curve of every test point, shape (m, g), at times of shape (g,)."""
+        order = np.argsort(times, kind="stable")
+        if self.target.mirrored:
+            if which == "cumulative_hazard":
+                functions = [s.cumulative_hazard() for s in self.survival_functions()]
+                return np.stack([f(times) for f in functions])
+            # P(-T > t) = 1 - P(T >= -t): reversed order, limits from the left.
+            order = order[::-1]
+            values = 1.0 - self._grid(which, -times[order], left_limit=True)
+        else:
+            values = self._grid(which, times[order], left_limit=False)
+        result = np.empty_like(values)
+        result[:, order] = values
+        return result
+
+    def estimating_function(self, q: NDArray[np.float64], tau: float) -> NDArray[np.float64]:
+        """Compute S_n(q; tau) = (1 - tau) G(q) - P(q) for every test point, shape (m, len(q))."""
+        order = np.argsort(-q if self.target.mirrored else q, kind="stable")
+        at = (-q if self.target.mirrored else q)[order]
+        level = tau if self.target.mirrored else 1.0 - tau
+        values = level * self._grid("censoring", at, left_limit=False) - self._grid(
+            "at_risk_after", at, left_limit=False
+        )
+        result = np.empty_like(values)
+        result[:, order] = values
+        return result
+
+    def survival_functions(self) -> list[StepFunction]:
+        """S of every test point as a step function with the times that carry weight."""
+        indptr, time_index, survival, _, _ = self._curves()
+        return self._step_functions(indptr, time_index, survival)
+
+    def censoring_functions(self) -> list[StepFunction]:
+        """P(C > t) of every test point as a step function."""
+        indptr, time_index, _, censoring, everywhere = self._curves()
+        if everywhere.size:
+            n_times = self.target.times.shape[0]
+            indptr = np.arange(len(indptr)) * n_times
+            time_index = np.tile(np.arange(n_times), len(indptr) - 1)
+            censoring = everywhere
+        return self._step_functions(indptr, time_index, censoring)
+
+    def restricted_mean(self, horizon: float) -> NDArray[np.float64]:
+        """E[min(T, horizon)] of every test point, shape (m,)."""
+        mirrored = self.target.mirrored
+        means = self.weights.restricted_mean(
+            -horizon if mirrored else horizon,
+            mirrored,
+            self.censoring,
+            self.n_threads,
+            self.block_size,
+        )
+        return self._reflect_times(means)
+
+    def _grid(
+        self, which: Which, times: NDArray[np.float64], *, left_limit: bool
+    ) -> NDArray[np.float64]:
+        return self.weights.grid(
+            which,
+            np.ascontiguousarray(times),
+            left_limit,
+            self.censoring,
+            self.n_threads,
+            self.block_size,
+        )
+
+    def _curves(self) -> tuple[NDArray[Any], ...]:
+        return self.weights.curves(self.censoring, self.n_threads, self.block_size)
+
+    def _step_functions(
+        self, indptr: NDArray[np.int64], time_index: NDArray[Any], values: NDArray[np.float64]
+    ) -> list[StepFunction]:
+        times = self.target.times[time_index]
+        functions = [
+            StepFunction(x=times[begin:end], y=values[begin:end], initial=1.0)
+            for begin, end in zip(indptr[:-1], indptr[1:], strict=True)
+        ]
+        return [f.reflected() for f in functions] if self.target.mirrored else functions
+
+    def _reflect_times(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Adding zero turns -0.0 into 0.0.
+        return -times + 0.0 if self.target.mirrored else times
+
+    def _check_after(self, after: ArrayLike | None) -> NDArray[np.float64] | None:
+        if after is None:
+            return None
+        values = np.asarray(after, dtype=np.float64)
+        values = check_vector("conditional_after", np.full(self.weights.rows, values)
+                              if values.ndim == 0 else values).astype(np.float64)
+        if values.shape[0] != self.weights.rows:
+            raise ValueError(
+                f"conditional_after must be a number or have one entry per row: it has "
+                f"{values.shape[0]} entries for {self.weights.rows} rows"
+            )
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise ValueError(f"conditional_after must be finite; row {row} is {values[row]}")
+        return np.ascontiguousarray(-values if self.target.mirrored else values)
+
+
+def check_solving(solver: str, interpolation: str, unreached: str) -> None:
+    """Refuse unknown names of the options that turn a curve into quantiles."""
+    check_choice("solver", solver, SOLVERS)
+    check_choice("interpolation", interpolation, INTERPOLATIONS)
+    check_choice("unreached", unreached, UNREACHED)
+
+
+def mark_unreached(
+    answers: NDArray[np.float64],
+    identified: NDArray[np.bool_],
+    unreached: str,
+    *,
+    mirrored: bool,
+) -> NDArray[np.float64]:
+    """Replace the answers that are not identified, unless `unreached` is "clip"."""
+    if unreached == "clip":
+        return answers
+    mark = np.nan if unreached == "nan" else (-np.inf if mirrored else np.inf)
+    # A row without any weight has no answer at all, not one out of reach.
+    return np.where(identified | np.isnan(answers), answers, mark)
+

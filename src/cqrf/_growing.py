@@ -1,0 +1,309 @@
+"""Growing the trees of a forest in batches, and keeping them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf import _engine
+from cqrf._binning import Binner
+from cqrf._checks import check_choice, check_fraction_or_count, check_int
+from cqrf._progress import ProgressBar
+from cqrf._records import Record
+from cqrf.target import Target
+
+# criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
+CRITERIA = {
+    "mse": ("mse", 0),
+    "random": ("mse", 1),
+    "quantile": ("quantile", 0),
+    "logrank": ("logrank", 0),
+}
+
+_NO_LIMIT = 2**32 - 1
+# Short enough for a progress bar that moves; the engine itself answers Ctrl-C within a batch.
+_SECONDS_PER_BATCH = 0.2
+
+
+@dataclass(frozen=True)
+class GrowOptions:
+    """Everything that decides how a tree grows, in numbers.
+
+    Attributes
+    ----------
+    rule : str
+        Name of the engine's splitting rule.
+    n_thresholds : int
+        Random cuts per feature; 0 for the best cut.
+    min_samples_split, min_samples_leaf : int
+        A node is split while it has at least so many distinct rows, and so that each side
+        keeps so many.
+    max_depth : int
+        Depth at which nodes end.
+    max_features : int
+        Features examined in a node.
+    n_draws : int
+        Rows drawn for a tree.
+    replace : bool
+        Whether they are drawn with replacement.
+    honest : bool
+        Whether one half of them splits and the other fills the leaves.
+    """
+
+    rule: str
+    n_thresholds: int
+    min_samples_split: int
+    min_samples_leaf: int
+    max_depth: int
+    max_features: int
+    n_draws: int
+    replace: bool
+    honest: bool
+
+    @classmethod
+    def from_params(cls, params: dict[str, Any], n: int, p: int) -> GrowOptions:
+        """Check the estimator's parameters and resolve them for n rows and p features."""
+        criterion = check_choice("criterion", params["criterion"], tuple(CRITERIA))
+        rule, n_thresholds = CRITERIA[criterion]
+        if params["n_thresholds"] != "auto":
+            given = check_int("n_thresholds", params["n_thresholds"], 1, allow_none=True)
+            n_thresholds = 0 if given is None else given
+        min_samples_split, min_samples_leaf = _node_sizes(
+            params["min_samples_split"], params["min_samples_leaf"], n, p
+        )
+        max_depth = check_int("max_depth", params["max_depth"], 1, allow_none=True)
+        return cls(
+            rule=rule,
+            n_thresholds=n_thresholds,
+            min_samples_split=min_samples_split,
+            min_samples_leaf=min_samples_leaf,
+            max_depth=_NO_LIMIT if max_depth is None else min(max_depth, _NO_LIMIT),
+            max_features=check_fraction_or_count(
+                "max_features", params["max_features"], p, allow_names=True
+            ),
+            n_draws=check_fraction_or_count("max_samples", params["max_samples"], n),
+            replace=check_choice("bootstrap", params["bootstrap"], (True, False)),
+            honest=check_choice("honest", params["honest"], (True, False)),
+        )
+
+
+def default_min_samples_split(n: int, p: int) -> int:
+    r"""Smallest node that is split when neither size is given.
+
+    :math:`\max(32, \lceil 4 \sqrt{n} / (1 + \log_2 p) \rceil)`: neighbourhoods shrink more slowly
+    than the sample grows, and must be larger, in rows, where fewer features share the splits. A
+    curve of fewer than 32 rows is too rough to be worth a split.
+    """
+    return max(32, math.ceil(4.0 * math.sqrt(n) / (1.0 + math.log2(p))))
+
+
+def _node_sizes(split: object, leaf: object, n: int, p: int) -> tuple[int, int]:
+    if split is None and leaf is None:
+        return default_min_samples_split(n, p), 1
+    return (
+        2 if split is None else _node_size("min_samples_split", split, n, minimum=2),
+        1 if leaf is None else _node_size("min_samples_leaf", leaf, n, minimum=1),
+    )
+
+
+def _node_size(name: str, value: object, n: int, minimum: int) -> int:
+    """Count of rows from a count or, as in scikit-learn, a fraction of n that is rounded up."""
+    if isinstance(value, Real) and not isinstance(value, Integral | bool):
+        if not 0.0 < float(value) <= 1.0:
+            raise ValueError(f"{name} as a fraction must lie in (0, 1]; received {value!r}")
+        return max(minimum, math.ceil(float(value) * n))
+    return min(check_int(name, value, minimum), _NO_LIMIT)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees(Record):
+    """The grown trees as flat arrays, one tree after the other.
+
+    Attributes
+    ----------
+    nodes : ndarray of shape (total nodes, 4), uint32
+        Words of a node: left child within its tree (a leaf: its number), feature, bin and
+        flags, subset.
+    node_offset : ndarray of shape (B + 1,), int64
+        Tree b has the nodes ``node_offset[b]`` to ``node_offset[b + 1] - 1``.
+    subsets : ndarray of shape (total subsets, 4), uint64
+        Bins that go left in a categorical split, one bit each.
+    subset_offset : ndarray of shape (B + 1,), int64
+    leaf_start : ndarray, uint32
+        Of every tree, where the members of its leaves begin, and where the last ones end.
+    leaf_offset : ndarray of shape (B + 1,), int64
+    members : ndarray of shape (B, members per tree), uint32
+        Training ranks of every leaf, in time order, leaf after leaf.
+    missing : ndarray of shape (p,), uint8
+        Bin of missing values of every feature.
+    n_rows : int
+        Number of training ranks.
+    seed : int
+        Tree b is a function of (seed, b) and the training data.
+    """
+
+    nodes: NDArray[np.uint32]
+    node_offset: NDArray[np.int64]
+    subsets: NDArray[np.uint64]
+    subset_offset: NDArray[np.int64]
+    leaf_start: NDArray[np.uint32]
+    leaf_offset: NDArray[np.int64]
+    members: NDArray[np.uint32]
+    missing: NDArray[np.uint8]
+    n_rows: int
+    seed: int
+
+    def __len__(self) -> int:
+        return len(self.node_offset) - 1
+
+    @cached_property
+    def engine(self) -> _engine.Forest:
+        """The same arrays in the engine, which checks every index of them."""
+        return _engine.Forest(
+            self.nodes,
+            self.node_offset,
+            self.subsets,
+            self.subset_offset,
+            self.leaf_start,
+            self.leaf_offset,
+            self.members,
+            self.missing,
+            self.n_rows,
+        )
+
+
+def grow_trees(
+    bins: NDArray[np.uint8],
+    binner: Binner,
+    target: Target,
+    options: GrowOptions,
+    *,
+    n_trees: int,
+    seed: int,
+    n_threads: int,
+    verbose: int,
+    grown: Trees | None = None,
+) -> Trees:
+    """Grow trees until there are `n_trees`.
+
+    Parameters
+    ----------
+    bins : ndarray of shape (n, p), uint8
+        Binned features in rank order.
+    binner : Binner
+        What made them.
+    target : Target
+        Outcomes of the n ranks.
+    options : GrowOptions
+        How a tree grows.
+    n_trees : int
+        Number of trees wanted, those of `grown` included.
+    seed : int
+        Seed of the forest.
+    n_threads : int
+        Threads; the trees do not depend on it.
+    verbose : int
+        Whether a progress bar is shown.
+    grown : Trees, optional
+        The first trees, grown before from the same data, options and seed.
+
+    Returns
+    -------
+    Trees
+    """
+    grower = _engine.ForestGrower(
+        bins=bins,
+        missing=binner.n_bins,
+        categorical=binner.is_categorical,
+        times=target.times,
+        time_index=target.time_index,
+        event=target.event,
+        weight=target.weight,
+        criterion=options.rule,
+        n_thresholds=options.n_thresholds,
+        min_samples_split=options.min_samples_split,
+        min_samples_leaf=options.min_samples_leaf,
+        max_depth=options.max_depth,
+        max_features=options.max_features,
+        seed=seed,
+        n_draws=options.n_draws,
+        replace=options.replace,
+        honest=options.honest,
+    )
+    first = 0 if grown is None else len(grown)
+    # Members are by far the largest array: made once, filled batch by batch, never copied.
+    members = np.zeros((n_trees, grower.members_per_tree), dtype=np.uint32)
+    parts = _Parts()
+    if grown is not None:
+        members[:first] = grown.members
+        parts.add_trees(grown)
+    done, batch = first, n_threads
+    with ProgressBar(n_trees, "growing trees", enabled=verbose > 0) as bar:
+        bar.update(done)
+        while done < n_trees:
+            count = min(batch, n_trees - done)
+            start = monotonic()
+            parts.add_batch(grower.grow(done, count, n_threads, members[done : done + count]))
+            batch = _next_batch(count, monotonic() - start, n_threads)
+            done += count
+            bar.update(done)
+    return parts.trees(members, binner.n_bins, target.n, seed)
+
+
+def _next_batch(count: int, seconds: float, n_threads: int) -> int:
+    """Trees of the next batch: a multiple of the threads that takes about the same short time."""
+    rounds = count / n_threads * min(4.0, _SECONDS_PER_BATCH / max(seconds, 1e-9))
+    return n_threads * max(1, int(rounds))
+
+
+class _Parts:
+    """Nodes, subsets and leaf starts of batches, to be joined at the end."""
+
+    def __init__(self) -> None:
+        self._arrays: list[list[NDArray[Any]]] = [[], [], []]
+        self._counts: list[list[NDArray[np.int64]]] = [[], [], []]
+
+    def add_batch(self, batch: tuple[NDArray[Any], ...]) -> None:
+        for kind in range(3):
+            self._arrays[kind].append(batch[2 * kind])
+            self._counts[kind].append(batch[2 * kind + 1])
+
+    def add_trees(self, trees: Trees) -> None:
+        self.add_batch(
+            (
+                trees.nodes,
+                np.diff(trees.node_offset),
+                trees.subsets,
+                np.diff(trees.subset_offset),
+                trees.leaf_start,
+                np.diff(trees.leaf_offset),
+            )
+        )
+
+    def trees(
+        self, members: NDArray[np.uint32], missing: NDArray[np.uint8], n_rows: int, seed: int
+    ) -> Trees:
+        nodes, subsets, leaf_start = (np.concatenate(part) for part in self._arrays)
+        offsets = [
+            np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+            for counts in self._counts
+        ]
+        return Trees(
+            nodes=nodes,
+            node_offset=offsets[0],
+            subsets=subsets,
+            subset_offset=offsets[1],
+            leaf_start=leaf_start,
+            leaf_offset=offsets[2],
+            members=members,
+            missing=missing,
+            n_rows=n_rows,
+            seed=seed,
+        )

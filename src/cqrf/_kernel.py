@@ -1,0 +1,73 @@
+"""Covariates as points of a space with a distance, for the kernel censoring curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSpace:
+    r"""Scaling under which the Nadaraya-Watson kernel is :math:`\exp(-|z - z_i|^2 / 2)`.
+
+    Numeric columns are divided by their standard deviation and by the bandwidth; constant ones
+    do not count. Two different categories are at distance one over the bandwidth.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (p,), float64
+        What numeric columns are multiplied by.
+    n_categories : ndarray of shape (p,), int64
+        Number of categories; 0 for a numeric column.
+    bandwidth : float
+        The bandwidth :math:`a_n`.
+    points : ndarray of shape (n, q), float64
+        The training rows, in rank order.
+    """
+
+    scale: NDArray[np.float64]
+    n_categories: NDArray[np.int64]
+    bandwidth: float
+    points: NDArray[np.float64]
+
+    @classmethod
+    def from_data(
+        cls, X: NDArray[Any], n_categories: NDArray[np.int64], bandwidth: object
+    ) -> KernelSpace:
+        """Learn the scaling from encoded training rows X of shape (n, p), in rank order."""
+        n, p = X.shape
+        # Scott's rule; covariates have unit variance.
+        a_n = n ** (-1.0 / (p + 4)) if bandwidth is None else check_bandwidth(bandwidth)
+        spread = np.zeros(p)
+        for j in range(p):
+            known = X[~np.isnan(X[:, j]), j].astype(np.float64)
+            spread[j] = known.std() if known.size else 0.0
+        scale = np.divide(1.0 / a_n, spread, out=np.zeros(p), where=spread > 0.0)
+        draft = cls(scale, n_categories, a_n, np.empty((0, 0)))
+        return cls(scale, n_categories, a_n, draft.transform(X))
+
+    def transform(self, X: NDArray[Any]) -> NDArray[np.float64]:
+        """Map encoded rows of shape (m, p) to points of shape (m, q)."""
+        columns = []
+        for j, n_categories in enumerate(self.n_categories):
+            values = X[:, j].astype(np.float64)
+            if n_categories == 0:
+                columns.append((values * self.scale[j])[:, None])
+                continue
+            # One-hot points of two categories are sqrt(2) apart.
+            one_hot = (values[:, None] == np.arange(n_categories)) / (np.sqrt(2) * self.bandwidth)
+            columns.append(np.where(np.isnan(values)[:, None], np.nan, one_hot))
+        return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+
+def check_bandwidth(bandwidth: object) -> float:
+    """Refuse anything but a positive finite number."""
+    if not isinstance(bandwidth, Real) or isinstance(bandwidth, bool):
+        raise TypeError(f"bandwidth must be a number or None; received {bandwidth!r}")
+    if not 0.0 < float(bandwidth) < np.inf:
+        raise ValueError(f"bandwidth must be positive and finite; received {bandwidth!r}")
+    return float(bandwidth)

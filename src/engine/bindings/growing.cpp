@@ -1,0 +1,166 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "../random.hpp"
+#include "../tree/grower.hpp"
+#include "arrays.hpp"
+
+namespace cqrf::bindings {
+namespace {
+
+// Sample weights as integers: times a power of two, so that whole numbers stay exact, and so
+// small that the weights of a tree add up to less than 2^31.
+std::vector<std::uint32_t> integer_weights(std::span<const double> weights,
+                                           const Sampling& sampling) {
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  const double draws = static_cast<double>(std::max(sampling.n_rows, sampling.n_draws));
+  const double scale = std::exp2(std::floor(std::log2(0x1p30 / draws / largest)));
+  std::vector<std::uint32_t> scaled;
+  scaled.reserve(weights.size());
+  for (const double weight : weights)
+    scaled.push_back(std::max(1u, static_cast<std::uint32_t>(std::lround(weight * scale))));
+  return scaled;
+}
+
+// Grows trees by index. Owns references to its arrays, and scratch for every worker.
+class ForestGrower {
+ public:
+  ForestGrower(Table<Bin> bins, Vector<Bin> missing, Vector<std::uint8_t> categorical,
+               Vector<double> times, Vector<TimeIndex> time_index, Vector<std::uint8_t> event,
+               std::optional<Vector<double>> weight, GrowOptions options, std::size_t n_draws,
+               bool replace, bool honest)
+      : arrays_{bins, missing, categorical, times, time_index, event}, options_(options) {
+    const std::size_t n = bins.shape(0);
+    require(n > 0 && n < kMaxRows, "number of rows out of range");
+    require(missing.size() == bins.shape(1) && categorical.size() == bins.shape(1) &&
+                bins.shape(1) > 0,
+            "one missing bin per feature is needed");
+    require(time_index.size() == n && event.size() == n && times.size() > 0,
+            "one outcome per row is needed");
+    for (const TimeIndex k : view(time_index))
+      require(k < times.size(), "time index out of range");
+    require(n_draws > 0 && n_draws < kMaxRows && (replace || n_draws <= n),
+            "number of draws out of range");
+    require(options.min_samples_leaf > 0, "min_samples_leaf must be positive");
+    data_.features = {bins.data(), bins.shape(1), view(missing), view(categorical)};
+    data_.outcomes = {view(times), view(time_index), view(event)};
+    data_.sampling = {n, n_draws, replace, honest};
+    if (weight) {
+      require(weight->size() == n, "one weight per row is needed");
+      weight_ = integer_weights(view(*weight), data_.sampling);
+      data_.weight = weight_;
+    }
+    growers_.push_back(make_grower(data_, options_));
+  }
+
+  ForestGrower(const ForestGrower&) = delete;  // the views point into the members
+
+  std::size_t members_per_tree() const { return cqrf::members_per_tree(data_.sampling); }
+
+  // Trees [first, first + count); their members are written to the rows of `members`. Returns
+  // nodes, subsets and leaf starts, tree after tree, each with its number per tree.
+  nb::tuple grow(std::uint64_t first, std::size_t count, int n_threads,
+                 nb::ndarray<Rank, nb::ndim<2>, nb::c_contig, nb::device::cpu> members) {
+    const std::size_t room = members_per_tree();
+    require(members.shape(0) == count && members.shape(1) == room, "members has the wrong shape");
+    std::vector<Tree> trees(count);
+    while (growers_.size() < static_cast<std::size_t>(std::max(1, n_threads)))
+      growers_.push_back(nullptr);
+    run_released([&](Monitor& monitor) {
+      parallel_for(count, n_threads, monitor, [&](std::size_t t, int worker) {
+        auto& grower = growers_[static_cast<std::size_t>(worker)];
+        if (!grower) grower = make_grower(data_, options_);
+        trees[t] = grower->grow(first + t, members.data() + t * room, monitor);
+      });
+    });
+    return pack(trees);
+  }
+
+ private:
+  struct Arrays {
+    Table<Bin> bins;
+    Vector<Bin> missing;
+    Vector<std::uint8_t> categorical;
+    Vector<double> times;
+    Vector<TimeIndex> time_index;
+    Vector<std::uint8_t> event;
+  };
+
+  static nb::tuple pack(const std::vector<Tree>& trees) {
+    std::vector<std::uint32_t> nodes;
+    std::vector<std::uint64_t> subsets;
+    std::vector<std::uint32_t> leaf_start;
+    std::vector<std::int64_t> n_nodes, n_subsets, n_starts;
+    for (const Tree& tree : trees) {
+      for (const Node& node : tree.nodes)
+        nodes.insert(nodes.end(), {node.child, node.feature, node.rule, node.subset});
+      for (const BinSet& set : tree.subsets) subsets.insert(subsets.end(), set.begin(), set.end());
+      leaf_start.insert(leaf_start.end(), tree.leaf_start.begin(), tree.leaf_start.end());
+      n_nodes.push_back(static_cast<std::int64_t>(tree.nodes.size()));
+      n_subsets.push_back(static_cast<std::int64_t>(tree.subsets.size()));
+      n_starts.push_back(static_cast<std::int64_t>(tree.leaf_start.size()));
+    }
+    const std::size_t total_nodes = nodes.size() / 4;
+    const std::size_t total_subsets = subsets.size() / 4;
+    return nb::make_tuple(to_numpy(std::move(nodes), {total_nodes, 4}), to_numpy(std::move(n_nodes)),
+                          to_numpy(std::move(subsets), {total_subsets, 4}),
+                          to_numpy(std::move(n_subsets)), to_numpy(std::move(leaf_start)),
+                          to_numpy(std::move(n_starts)));
+  }
+
+  Arrays arrays_;
+  GrowOptions options_;
+  std::vector<std::uint32_t> weight_;
+  TrainingData data_;
+  std::vector<std::unique_ptr<TreeGrower>> growers_;
+};
+
+}  // namespace
+
+void bind_growing(nb::module_& module) {
+  nb::class_<ForestGrower>(module, "ForestGrower")
+      .def(
+          "__init__",
+          [](ForestGrower* self, Table<Bin> bins, Vector<Bin> missing,
+             Vector<std::uint8_t> categorical, Vector<double> times, Vector<TimeIndex> time_index,
+             Vector<std::uint8_t> event, std::optional<Vector<double>> weight,
+             const std::string& criterion, int n_thresholds, std::uint32_t min_samples_split,
+             std::uint32_t min_samples_leaf, std::uint32_t max_depth, std::uint32_t max_features,
+             std::uint64_t seed, std::size_t n_draws, bool replace, bool honest) {
+            const GrowOptions options{criterion,        n_thresholds, min_samples_split,
+                                      min_samples_leaf, max_depth,    max_features,
+                                      seed};
+            new (self) ForestGrower(bins, missing, categorical, times, time_index, event, weight,
+                                    options, n_draws, replace, honest);
+          },
+          nb::kw_only(), nb::arg("bins"), nb::arg("missing"), nb::arg("categorical"),
+          nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("weight").none(),
+          nb::arg("criterion"), nb::arg("n_thresholds"), nb::arg("min_samples_split"),
+          nb::arg("min_samples_leaf"), nb::arg("max_depth"), nb::arg("max_features"),
+          nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"), nb::arg("honest"))
+      .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
+      .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
+           nb::arg("members"));
+
+  module.def(
+      "sample_counts",
+      [](std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, std::size_t n_draws,
+         bool replace) {
+        require(n_rows > 0 && n_draws > 0 && (replace || n_draws <= n_rows), "nothing to draw");
+        const TreeRows drawn =
+            draw_rows({n_rows, n_draws, replace, false}, tree_key(seed, tree));
+        std::vector<std::uint32_t> counts(n_rows, 0);
+        for (std::size_t i = 0; i < drawn.growing.size(); ++i)
+          counts[drawn.growing[i]] = drawn.multiplicity[i];
+        return to_numpy(std::move(counts));
+      },
+      nb::arg("seed"), nb::arg("tree"), nb::arg("n_rows"), nb::arg("n_draws"), nb::arg("replace"),
+      "How often a tree draws each rank, (n_rows,) uint32.");
+}
+
+}  // namespace cqrf::bindings

@@ -1,0 +1,386 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "../prediction/predict.hpp"
+#include "../random.hpp"
+#include "../sampling/sampler.hpp"
+#include "arrays.hpp"
+
+namespace cqrf::bindings {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// The training outcomes, checked once.
+class Target {
+ public:
+  Target(Vector<double> times, Vector<TimeIndex> time_index, Vector<std::uint8_t> event,
+         std::optional<Vector<double>> weight, Vector<std::int64_t> order)
+      : times_(times), time_index_(time_index), event_(event), weight_(weight), order_(order) {
+    const std::size_t n = time_index.size();
+    require(n > 0 && n < kMaxRows && event.size() == n && order.size() == n &&
+                (!weight || weight->size() == n),
+            "outcomes differ in length");
+    const auto index = view(time_index);
+    require(std::is_sorted(index.begin(), index.end()) && index.back() < times.size(),
+            "time index is not sorted or out of range");
+    const auto ascending = view(times);
+    require(std::is_sorted(ascending.begin(), ascending.end()), "times are not sorted");
+    view_ = {view(times_), view(time_index_), view(event_),
+             weight_ ? view(*weight_) : std::span<const double>{}, view(order_)};
+  }
+
+  Target(const Target&) = delete;  // the views point into the members
+
+  const TargetView& get() const { return view_; }
+
+ private:
+  Vector<double> times_;
+  Vector<TimeIndex> time_index_;
+  Vector<std::uint8_t> event_;
+  std::optional<Vector<double>> weight_;
+  Vector<std::int64_t> order_;
+  TargetView view_;
+};
+
+// The fitted trees, checked once.
+class BoundForest {
+ public:
+  BoundForest(Table<std::uint32_t> nodes, Vector<std::int64_t> node_offset,
+              Table<std::uint64_t> subsets, Vector<std::int64_t> subset_offset,
+              Vector<std::uint32_t> leaf_start, Vector<std::int64_t> leaf_offset,
+              Table<Rank> members, Vector<Bin> missing, std::size_t n_rows)
+      : nodes_(nodes),
+        node_offset_(node_offset),
+        subsets_(subsets),
+        subset_offset_(subset_offset),
+        leaf_start_(leaf_start),
+        leaf_offset_(leaf_offset),
+        members_(members),
+        missing_(missing) {
+    require(nodes.shape(1) == 4 && subsets.shape(1) == 4, "forest arrays: shape");
+    require(missing.size() > 0, "forest arrays: no features");
+    // A node is four 32-bit words and a set of bins four 64-bit words: the same bytes.
+    forest_ = {{reinterpret_cast<const Node*>(nodes_.data()), nodes_.shape(0)},
+               view(node_offset_),
+               {reinterpret_cast<const BinSet*>(subsets_.data()), subsets_.shape(0)},
+               view(subset_offset_),
+               view(leaf_start_),
+               view(leaf_offset_),
+               view(members_),
+               members_.shape(1),
+               view(missing_),
+               n_rows};
+    const nb::gil_scoped_release release;
+    forest_.validate();
+  }
+
+  BoundForest(const BoundForest&) = delete;
+
+  const Forest& get() const { return forest_; }
+
+  // The leaf of every row in every tree, (m, B).
+  Output<std::int32_t> apply(Table<Bin> bins, int n_threads) const {
+    require(bins.shape(1) == forest_.n_features(), "bins has the wrong number of columns");
+    const std::size_t rows = bins.shape(0);
+    const std::size_t trees = forest_.n_trees();
+    std::vector<std::int32_t> leaves(rows * trees);
+    run_released([&](Monitor& monitor) {
+      constexpr std::size_t kBlock = 256;
+      parallel_for((rows + kBlock - 1) / kBlock, n_threads, monitor, [&](std::size_t item, int) {
+        Block block;
+        const std::size_t begin = item * kBlock;
+        find_leaves(forest_, bins.data(), begin, std::min(rows, begin + kBlock), block);
+        std::copy(block.leaves.begin(), block.leaves.end(),
+                  leaves.begin() + static_cast<std::ptrdiff_t>(begin * trees));
+      });
+    });
+    return to_numpy(std::move(leaves), {rows, trees});
+  }
+
+ private:
+  Table<std::uint32_t> nodes_;
+  Vector<std::int64_t> node_offset_;
+  Table<std::uint64_t> subsets_;
+  Vector<std::int64_t> subset_offset_;
+  Vector<std::uint32_t> leaf_start_;
+  Vector<std::int64_t> leaf_offset_;
+  Table<Rank> members_;
+  Vector<Bin> missing_;
+  Forest forest_;
+};
+
+// How G is estimated, with the arrays that it needs.
+struct Censoring {
+  std::string kind;
+  std::size_t n_neighbors;
+  std::optional<Table<double>> train_points;
+  std::optional<Table<double>> test_points;
+
+  CensoringOptions options(std::size_t n_train, std::size_t n_test) const {
+    CensoringOptions options{kind, n_neighbors, {}, {}, 0};
+    if (kind == "knn") require(n_neighbors > 0, "n_neighbors must be positive");
+    if (kind == "kernel") {
+      require(train_points && test_points && train_points->shape(1) == test_points->shape(1) &&
+                  train_points->shape(0) == n_train && test_points->shape(0) == n_test,
+              "kernel points have the wrong shape");
+      options.train_points = view(*train_points);
+      options.test_points = view(*test_points);
+      options.n_coordinates = train_points->shape(1);
+    }
+    return options;
+  }
+};
+
+// The weights of a number of test points on the training rows, computed row by row on demand,
+// and the answers that can be made of them.
+class Weights {
+ public:
+  using Source = std::variant<ForestSource, OutOfBagSource, MatrixSource>;
+
+  Weights(const Weights&) = delete;
+
+  static std::unique_ptr<Weights> of_forest(const BoundForest& forest, const Target& target,
+                                            Table<Bin> bins) {
+    check(forest, target, bins);
+    auto self = std::unique_ptr<Weights>(new Weights(target));
+    self->bins_ = bins;
+    self->source_.emplace(ForestSource(forest.get(), target.get(), view(*self->bins_)));
+    return self;
+  }
+
+  static std::unique_ptr<Weights> out_of_bag(const BoundForest& forest, const Target& target,
+                                             Table<Bin> bins, std::uint64_t seed,
+                                             std::size_t n_draws, bool replace) {
+    check(forest, target, bins);
+    const std::size_t n = target.get().time_index.size();
+    require(bins.shape(0) == n, "bins must be those of the training rows");
+    require(n_draws > 0 && (replace || n_draws <= n), "number of draws out of range");
+    auto self = std::unique_ptr<Weights>(new Weights(target));
+    self->bins_ = bins;
+    const std::size_t words = (n + 63) / 64;
+    self->in_bag_.assign(forest.get().n_trees() * words, 0);
+    for (std::size_t t = 0; t < forest.get().n_trees(); ++t)
+      for (const Rank rank : draw_rows({n, n_draws, replace, false}, tree_key(seed, t)).growing)
+        self->in_bag_[t * words + (rank >> 6)] |= std::uint64_t{1} << (rank & 63);
+    self->source_.emplace(
+        OutOfBagSource(forest.get(), target.get(), view(*self->bins_), self->in_bag_));
+    return self;
+  }
+
+  static std::unique_ptr<Weights> of_matrix(const Target& target, Vector<std::int64_t> indptr,
+                                            Vector<std::int64_t> indices, Vector<double> values) {
+    const std::size_t n = target.get().time_index.size();
+    require(indptr.size() > 0 && indptr.data()[0] == 0 &&
+                indptr.data()[indptr.size() - 1] == static_cast<std::int64_t>(indices.size()) &&
+                indices.size() == values.size() &&
+                std::is_sorted(indptr.data(), indptr.data() + indptr.size()),
+            "sparse weights are not consistent");
+    for (const std::int64_t column : view(indices))
+      require(column >= 0 && column < static_cast<std::int64_t>(n), "column out of range");
+    auto self = std::unique_ptr<Weights>(new Weights(target));
+    self->rank_.resize(n);
+    for (std::size_t r = 0; r < n; ++r) {
+      const std::int64_t row = target.get().order[r];
+      require(row >= 0 && row < static_cast<std::int64_t>(n), "order out of range");
+      self->rank_[static_cast<std::size_t>(row)] = static_cast<Rank>(r);
+    }
+    self->indptr_ = indptr;
+    self->indices_ = indices;
+    self->values_ = values;
+    self->source_.emplace(MatrixSource(view(*self->indptr_), view(*self->indices_),
+                                       view(*self->values_), self->rank_));
+    return self;
+  }
+
+  std::size_t rows() const {
+    return std::visit([](const auto& source) { return source.rows(); }, *source_);
+  }
+
+  nb::tuple quantiles(Vector<double> levels, std::optional<Vector<double>> after,
+                      const Censoring& censoring, const std::string& solver,
+                      const std::string& interpolation, bool mirrored, int n_threads,
+                      std::size_t block_size) const {
+    const std::size_t size = rows() * levels.size();
+    require(!after || after->size() == rows(), "conditional_after must have one entry per row");
+    std::vector<double> answers(size, kNaN);
+    std::vector<std::uint8_t> identified(size, 0);
+    const QuantileAnswer answer{target_.get(),
+                                {parse_solver(solver), parse_interpolation(interpolation), mirrored},
+                                view(levels),
+                                after ? view(*after) : std::span<const double>{},
+                                answers.data(),
+                                identified.data()};
+    run(answer, censoring, n_threads, block_size);
+    const std::size_t m = rows();
+    return nb::make_tuple(to_numpy(std::move(answers), {m, levels.size()}),
+                          to_numpy(std::move(identified), {m, levels.size()}));
+  }
+
+  Output<double> grid(const std::string& which, Vector<double> times, bool left_limit,
+                      const Censoring& censoring, int n_threads, std::size_t block_size) const {
+    const auto ascending = view(times);
+    require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
+    std::vector<double> values(rows() * times.size(), kNaN);
+    run(GridAnswer(target_.get(), parse_which(which), ascending, left_limit, values.data()),
+        censoring, n_threads, block_size);
+    const std::size_t m = rows();
+    return to_numpy(std::move(values), {m, times.size()});
+  }
+
+  Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
+                                 int n_threads, std::size_t block_size) const {
+    std::vector<double> means(rows(), kNaN);
+    run(RestrictedMeanAnswer(target_.get(), horizon, mirrored, means.data()), censoring, n_threads,
+        block_size);
+    return to_numpy(std::move(means));
+  }
+
+  // (indptr, time index, S, G, G everywhere): the steps of all rows, one after the other.
+  nb::tuple curves(const Censoring& censoring, int n_threads, std::size_t block_size) const {
+    std::vector<CurveAnswer::Row> found(rows());
+    run(CurveAnswer{found}, censoring, n_threads, block_size);
+    std::vector<std::int64_t> indptr{0};
+    std::vector<TimeIndex> time;
+    std::vector<double> survival, g, everywhere;
+    for (auto& row : found) {
+      time.insert(time.end(), row.time.begin(), row.time.end());
+      survival.insert(survival.end(), row.survival.begin(), row.survival.end());
+      g.insert(g.end(), row.censoring.begin(), row.censoring.end());
+      everywhere.insert(everywhere.end(), row.everywhere.begin(), row.everywhere.end());
+      indptr.push_back(static_cast<std::int64_t>(time.size()));
+      row = {};
+    }
+    return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(time)),
+                          to_numpy(std::move(survival)), to_numpy(std::move(g)),
+                          to_numpy(std::move(everywhere)));
+  }
+
+  // CSR with the original rows as columns: (indptr, indices, values); rows sum to one.
+  nb::tuple matrix(int n_threads, std::size_t block_size) const {
+    std::vector<std::vector<RankWeight>> found(rows());
+    run(WeightAnswer{found}, Censoring{"beran", 0, {}, {}}, n_threads, block_size);
+    std::vector<std::int64_t> indptr{0};
+    std::vector<std::int64_t> indices;
+    std::vector<double> values;
+    for (auto& row : found) {
+      for (const auto& [rank, weight] : row) {
+        indices.push_back(target_.get().order[rank]);
+        values.push_back(weight);
+      }
+      indptr.push_back(static_cast<std::int64_t>(indices.size()));
+      row = {};
+    }
+    return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(indices)),
+                          to_numpy(std::move(values)));
+  }
+
+ private:
+  explicit Weights(const Target& target) : target_(target) {}
+
+  static void check(const BoundForest& forest, const Target& target, const Table<Bin>& bins) {
+    require(forest.get().n_rows == target.get().time_index.size(),
+            "forest and outcomes differ in rows");
+    require(bins.shape(1) == forest.get().n_features(), "bins has the wrong number of columns");
+  }
+
+  static Solver parse_solver(const std::string& name) {
+    if (name == "root") return Solver::kRoot;
+    if (name == "argmin") return Solver::kArgmin;
+    throw std::invalid_argument("unknown solver: " + name);
+  }
+
+  static Interpolation parse_interpolation(const std::string& name) {
+    if (name == "midpoint") return Interpolation::kMidpoint;
+    if (name == "lower") return Interpolation::kLower;
+    if (name == "linear") return Interpolation::kLinear;
+    throw std::invalid_argument("unknown interpolation: " + name);
+  }
+
+  static Which parse_which(const std::string& name) {
+    if (name == "survival") return Which::kSurvival;
+    if (name == "censoring") return Which::kCensoring;
+    if (name == "at_risk_after") return Which::kAfter;
+    if (name == "cumulative_hazard") return Which::kHazard;
+    throw std::invalid_argument("unknown curve: " + name);
+  }
+
+  template <class Answer>
+  void run(const Answer& answer, const Censoring& censoring, int n_threads,
+           std::size_t block_size) const {
+    require(block_size > 0, "block_size must be positive");
+    const auto options = censoring.options(target_.get().time_index.size(), rows());
+    run_released([&](Monitor& monitor) {
+      std::visit(
+          [&](const auto& source) {
+            predict(source, target_.get(), options, answer, block_size, n_threads, monitor);
+          },
+          *source_);
+    });
+  }
+
+  const Target& target_;
+  std::optional<Table<Bin>> bins_;
+  std::optional<Vector<std::int64_t>> indptr_;
+  std::optional<Vector<std::int64_t>> indices_;
+  std::optional<Vector<double>> values_;
+  std::vector<Rank> rank_;
+  std::vector<std::uint64_t> in_bag_;
+  std::optional<Source> source_;
+};
+
+}  // namespace
+
+void bind_prediction(nb::module_& module) {
+  nb::class_<Target>(module, "Target")
+      .def(nb::init<Vector<double>, Vector<TimeIndex>, Vector<std::uint8_t>,
+                    std::optional<Vector<double>>, Vector<std::int64_t>>(),
+           nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("weight").none(),
+           nb::arg("order"));
+
+  nb::class_<BoundForest>(module, "Forest")
+      .def(nb::init<Table<std::uint32_t>, Vector<std::int64_t>, Table<std::uint64_t>,
+                    Vector<std::int64_t>, Vector<std::uint32_t>, Vector<std::int64_t>, Table<Rank>,
+                    Vector<Bin>, std::size_t>(),
+           nb::arg("nodes"), nb::arg("node_offset"), nb::arg("subsets"), nb::arg("subset_offset"),
+           nb::arg("leaf_start"), nb::arg("leaf_offset"), nb::arg("members"), nb::arg("missing"),
+           nb::arg("n_rows"))
+      .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"));
+
+  nb::class_<Censoring>(module, "Censoring")
+      .def(nb::init<std::string, std::size_t, std::optional<Table<double>>,
+                    std::optional<Table<double>>>(),
+           nb::arg("kind"), nb::arg("n_neighbors") = 0, nb::arg("train_points").none() = nb::none(),
+           nb::arg("test_points").none() = nb::none());
+
+  nb::class_<Weights>(module, "Weights")
+      .def_static("of_forest", &Weights::of_forest, nb::arg("forest"), nb::arg("target"),
+                  nb::arg("bins"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
+      .def_static("out_of_bag", &Weights::out_of_bag, nb::arg("forest"), nb::arg("target"),
+                  nb::arg("bins"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
+                  nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
+      .def_static("of_matrix", &Weights::of_matrix, nb::arg("target"), nb::arg("indptr"),
+                  nb::arg("indices"), nb::arg("values"), nb::keep_alive<0, 1>())
+      .def_prop_ro("rows", &Weights::rows)
+      .def("quantiles", &Weights::quantiles, nb::arg("levels"), nb::arg("after").none(),
+           nb::arg("censoring"), nb::arg("solver"), nb::arg("interpolation"), nb::arg("mirrored"),
+           nb::arg("n_threads"), nb::arg("block_size"))
+      .def("grid", &Weights::grid, nb::arg("which"), nb::arg("times"), nb::arg("left_limit"),
+           nb::arg("censoring"), nb::arg("n_threads"), nb::arg("block_size"))
+      .def("restricted_mean", &Weights::restricted_mean, nb::arg("horizon"), nb::arg("mirrored"),
+           nb::arg("censoring"), nb::arg("n_threads"), nb::arg("block_size"))
+      .def("curves", &Weights::curves, nb::arg("censoring"), nb::arg("n_threads"),
+           nb::arg("block_size"))
+      .def("matrix", &Weights::matrix, nb::arg("n_threads"), nb::arg("block_size"));
+}
+
+}  // namespace cqrf::bindings

@@ -1,0 +1,161 @@
+#include "binning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace cqrf {
+namespace {
+
+// Cut points move by less than the width of a bin when they come from this many rows.
+constexpr std::size_t kRowsForCuts = 200'000;
+constexpr std::size_t kRowsPerBlock = 1024;
+
+struct Weighted {
+  double value;
+  double weight;
+};
+
+// A cut c with a <= c < b, so that "x <= c" holds for a and not for b.
+double between(double a, double b) {
+  const double middle = a / 2 + b / 2;
+  return middle < b && middle >= a ? middle : a;
+}
+
+// Sorts by value and merges equal values, so that a row of weight 3 is three equal rows.
+void merge_equal(std::vector<Weighted>& values) {
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (kept > 0 && values[kept - 1].value == values[i].value) {
+      values[kept - 1].weight += values[i].weight;
+    } else {
+      values[kept++] = values[i];
+    }
+  }
+  values.resize(kept);
+}
+
+FeatureBins numeric_bins(std::vector<Weighted>& values, int max_bins) {
+  merge_equal(values);
+  FeatureBins bins;
+  if (values.size() < 2) return bins;
+  if (values.size() <= static_cast<std::size_t>(max_bins)) {
+    for (std::size_t i = 0; i + 1 < values.size(); ++i)
+      bins.cuts.push_back(between(values[i].value, values[i + 1].value));
+  } else {
+    double total = 0;
+    for (const auto& v : values) total += v.weight;
+    double reached = 0;
+    int next = 1;
+    for (std::size_t i = 0; i + 1 < values.size() && next < max_bins; ++i) {
+      reached += values[i].weight;
+      if (reached < total * next / max_bins) continue;
+      bins.cuts.push_back(between(values[i].value, values[i + 1].value));
+      // A value heavier than a bin uses up several quantiles at once.
+      while (next < max_bins && reached >= total * next / max_bins) ++next;
+    }
+  }
+  bins.n_bins = static_cast<int>(bins.cuts.size()) + 1;
+  return bins;
+}
+
+// The heaviest categories have a bin each; the rest, if there are too many, share the last one.
+FeatureBins categorical_bins(const std::vector<Weighted>& values, std::size_t n_categories,
+                             int max_bins) {
+  FeatureBins bins;
+  bins.categorical = true;
+  std::vector<double> weight(n_categories, 0.0);
+  for (const auto& v : values) weight[static_cast<std::size_t>(v.value)] += v.weight;
+  bins.category_bins.resize(n_categories);
+  if (n_categories <= static_cast<std::size_t>(max_bins)) {
+    std::iota(bins.category_bins.begin(), bins.category_bins.end(), Bin{0});
+    bins.n_bins = static_cast<int>(n_categories);
+    return bins;
+  }
+  std::vector<std::size_t> by_weight(n_categories);
+  std::iota(by_weight.begin(), by_weight.end(), std::size_t{0});
+  std::stable_sort(by_weight.begin(), by_weight.end(),
+                   [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+  for (std::size_t i = 0; i < n_categories; ++i)
+    bins.category_bins[by_weight[i]] =
+        static_cast<Bin>(std::min<std::size_t>(i, static_cast<std::size_t>(max_bins) - 1));
+  bins.n_bins = max_bins;
+  return bins;
+}
+
+}  // namespace
+
+Bin FeatureBins::bin(double value) const {
+  if (std::isnan(value)) return missing();
+  if (categorical) {
+    const bool known = value >= 0 && value < static_cast<double>(category_bins.size());
+    return known ? category_bins[static_cast<std::size_t>(value)] : missing();
+  }
+  // A lower bound without branches: the compiler turns the choice into a conditional move.
+  const double* base = cuts.data();
+  std::size_t length = cuts.size();
+  while (length > 1) {
+    const std::size_t half = length / 2;
+    base += base[half - 1] < value ? half : 0;
+    length -= half;
+  }
+  return static_cast<Bin>((base - cuts.data()) + (length == 1 && *base < value ? 1 : 0));
+}
+
+template <class T>
+std::vector<FeatureBins> find_bins(const Matrix<T>& x, std::span<const std::int64_t> rows,
+                                   std::span<const double> weights,
+                                   std::span<const std::int64_t> n_categories, int max_bins,
+                                   int n_threads, Monitor& monitor) {
+  const std::size_t n_used = std::min(rows.size(), kRowsForCuts);
+  std::vector<FeatureBins> features(x.columns);
+  parallel_for(x.columns, n_threads, monitor, [&](std::size_t f, int) {
+    const bool categorical = n_categories[f] > 0;
+    // Every category must be counted; quantiles are content with evenly spaced rows.
+    const std::size_t used = categorical ? rows.size() : n_used;
+    std::vector<Weighted> values;
+    values.reserve(used);
+    for (std::size_t i = 0; i < used; ++i) {
+      const std::size_t at = used == rows.size() ? i : i * rows.size() / used;
+      const double value = static_cast<double>(x.at(static_cast<std::size_t>(rows[at]), f));
+      if (!std::isnan(value)) values.push_back({value, weights.empty() ? 1.0 : weights[at]});
+    }
+    features[f] = categorical
+                      ? categorical_bins(values, static_cast<std::size_t>(n_categories[f]), max_bins)
+                      : numeric_bins(values, max_bins);
+  });
+  return features;
+}
+
+template <class T>
+void bin_rows(const Matrix<T>& x, std::span<const std::int64_t> rows, std::size_t n_out,
+              const std::vector<FeatureBins>& features, Bin* out, int n_threads, Monitor& monitor) {
+  const std::size_t p = x.columns;
+  const std::size_t blocks = (n_out + kRowsPerBlock - 1) / kRowsPerBlock;
+  parallel_for(blocks, n_threads, monitor, [&](std::size_t block, int) {
+    const std::size_t begin = block * kRowsPerBlock;
+    const std::size_t end = std::min(n_out, begin + kRowsPerBlock);
+    for (std::size_t f = 0; f < p; ++f) {
+      const FeatureBins& feature = features[f];
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t row = rows.empty() ? i : static_cast<std::size_t>(rows[i]);
+        out[i * p + f] = feature.bin(static_cast<double>(x.at(row, f)));
+      }
+    }
+  });
+}
+
+template std::vector<FeatureBins> find_bins(const Matrix<float>&, std::span<const std::int64_t>,
+                                            std::span<const double>, std::span<const std::int64_t>,
+                                            int, int, Monitor&);
+template std::vector<FeatureBins> find_bins(const Matrix<double>&, std::span<const std::int64_t>,
+                                            std::span<const double>, std::span<const std::int64_t>,
+                                            int, int, Monitor&);
+template void bin_rows(const Matrix<float>&, std::span<const std::int64_t>, std::size_t,
+                       const std::vector<FeatureBins>&, Bin*, int, Monitor&);
+template void bin_rows(const Matrix<double>&, std::span<const std::int64_t>, std::size_t,
+                       const std::vector<FeatureBins>&, Bin*, int, Monitor&);
+
+}  // namespace cqrf

@@ -1,0 +1,144 @@
+// Where the weights of a test point come from.
+//
+//   struct Source {
+//     std::size_t rows() const;
+//     // Called once per block of rows and worker, before `add`.
+//     void prepare(std::size_t begin, std::size_t end, Block& block) const;
+//     // Adds the weights of one row of the block.
+//     void add(std::size_t row, const Block& block, WeightAccumulator& out) const;
+//   };
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "accumulator.hpp"
+#include "curve.hpp"
+#include "forest.hpp"
+
+namespace cqrf {
+
+// The leaves of a block of rows, (rows, B).
+struct Block {
+  std::size_t begin = 0;
+  std::vector<LeafId> leaves;
+};
+
+// The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache.
+inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin, std::size_t end,
+                        Block& block) {
+  const std::size_t trees = forest.n_trees();
+  block.begin = begin;
+  block.leaves.resize((end - begin) * trees);
+  for (std::size_t t = 0; t < trees; ++t)
+    for (std::size_t row = begin; row < end; ++row)
+      block.leaves[(row - begin) * trees + t] = forest.leaf(t, bins + row * forest.n_features());
+}
+
+// Paper eq. rf_weight: the mean over trees of 1{i in leaf(x)} / leaf size; rows count with their
+// sample weight.
+class ForestSource {
+ public:
+  ForestSource(const Forest& forest, const TargetView& target, std::span<const Bin> bins)
+      : forest_(forest), target_(target), bins_(bins) {}
+
+  std::size_t rows() const { return bins_.size() / forest_.n_features(); }
+
+  void prepare(std::size_t begin, std::size_t end, Block& block) const {
+    find_leaves(forest_, bins_.data(), begin, end, block);
+  }
+
+  void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
+    const std::size_t trees = forest_.n_trees();
+    const LeafId* leaves = block.leaves.data() + (row - block.begin) * trees;
+    for (std::size_t t = 0; t < trees; ++t) add_leaf(forest_.leaf_members(t, leaves[t]), out);
+  }
+
+ private:
+  void add_leaf(std::span<const Rank> members, WeightAccumulator& out) const {
+    if (target_.weight.empty()) {
+      const double share = 1.0 / static_cast<double>(members.size());
+      for (const Rank rank : members) out.add(rank, share);
+      return;
+    }
+    double total = 0;
+    for (const Rank rank : members) total += target_.weight[rank];
+    for (const Rank rank : members) out.add(rank, target_.weight[rank] / total);
+  }
+
+  const Forest& forest_;
+  const TargetView& target_;
+  std::span<const Bin> bins_;
+};
+
+// Out-of-bag: a training row is answered by the trees that did not draw it, and is itself left
+// out of the leaves.
+class OutOfBagSource {
+ public:
+  // in_bag: (B, words_per_tree) bitmaps over ranks.
+  OutOfBagSource(const Forest& forest, const TargetView& target, std::span<const Bin> bins,
+                 std::span<const std::uint64_t> in_bag)
+      : forest_(forest),
+        target_(target),
+        bins_(bins),
+        in_bag_(in_bag),
+        words_(in_bag.size() / forest.n_trees()) {}
+
+  std::size_t rows() const { return forest_.n_rows; }
+
+  void prepare(std::size_t begin, std::size_t end, Block& block) const {
+    find_leaves(forest_, bins_.data(), begin, end, block);
+  }
+
+  void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
+    const std::size_t trees = forest_.n_trees();
+    const LeafId* leaves = block.leaves.data() + (row - block.begin) * trees;
+    for (std::size_t t = 0; t < trees; ++t) {
+      if ((in_bag_[t * words_ + (row >> 6)] >> (row & 63)) & 1) continue;
+      const auto members = forest_.leaf_members(t, leaves[t]);
+      double total = 0;
+      for (const Rank rank : members)
+        if (rank != row) total += weight(rank);
+      for (const Rank rank : members)
+        if (rank != row) out.add(rank, weight(rank) / total);
+    }
+  }
+
+ private:
+  double weight(Rank rank) const { return target_.weight.empty() ? 1.0 : target_.weight[rank]; }
+
+  const Forest& forest_;
+  const TargetView& target_;
+  std::span<const Bin> bins_;
+  std::span<const std::uint64_t> in_bag_;
+  std::size_t words_;
+};
+
+// Weights given by the user as a sparse matrix (CSR) whose columns are the original rows.
+class MatrixSource {
+ public:
+  // rank: (n,) the rank of every original row.
+  MatrixSource(std::span<const std::int64_t> indptr, std::span<const std::int64_t> indices,
+               std::span<const double> values, std::span<const Rank> rank)
+      : indptr_(indptr), indices_(indices), values_(values), rank_(rank) {}
+
+  std::size_t rows() const { return indptr_.size() - 1; }
+
+  void prepare(std::size_t begin, std::size_t, Block& block) const { block.begin = begin; }
+
+  void add(std::size_t row, const Block&, WeightAccumulator& out) const {
+    for (std::int64_t i = indptr_[row]; i < indptr_[row + 1]; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (values_[at] > 0) out.add(rank_[static_cast<std::size_t>(indices_[at])], values_[at]);
+    }
+  }
+
+ private:
+  std::span<const std::int64_t> indptr_;
+  std::span<const std::int64_t> indices_;
+  std::span<const double> values_;
+  std::span<const Rank> rank_;
+};
+
+}  // namespace cqrf

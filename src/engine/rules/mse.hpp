@@ -1,0 +1,49 @@
+// CART: squared error of the observed times, as if nothing were censored (the paper's forest).
+#pragma once
+
+#include <cmath>
+
+#include "rule.hpp"
+
+namespace cqrf {
+
+class MseRule {
+ public:
+  using Stat = ScalarStat;
+
+  explicit MseRule(const Outcomes& outcomes)
+      : outcomes_(outcomes), label_(scaled_times(outcomes.times)) {}
+
+  bool relabel(std::span<const SampledRow> rows, Stat* labels) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::int64_t label = label_[outcomes_.time_index[rows[i].rank]];
+      labels[i] = {label * rows[i].weight, rows[i].weight, 1};
+    }
+    // Rows are in time order: the node is pure when its first and last times agree.
+    return outcomes_.time_index[rows.front().rank] != outcomes_.time_index[rows.back().rank];
+  }
+
+  static double gain(const Stat& left, const Stat& total) {
+    return squared_error_gain(left, total);
+  }
+  static double order(const Stat& category) { return mean_label(category); }
+
+ private:
+  // Times mapped linearly onto [-2^30, 2^30]. Halves, so that the range of any two doubles is
+  // finite.
+  static std::vector<std::int32_t> scaled_times(std::span<const double> times) {
+    const double middle = times.front() / 2 + times.back() / 2;
+    const double half_range = times.back() / 2 - times.front() / 2;
+    std::vector<std::int32_t> scaled(times.size(), 0);
+    if (half_range > 0)
+      for (std::size_t k = 0; k < times.size(); ++k)
+        scaled[k] =
+            static_cast<std::int32_t>(std::lround((times[k] - middle) / half_range * 0x1p30));
+    return scaled;
+  }
+
+  Outcomes outcomes_;
+  std::vector<std::int32_t> label_;  // by time index
+};
+
+}  // namespace cqrf

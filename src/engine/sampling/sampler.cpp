@@ -1,0 +1,69 @@
+#include "sampler.hpp"
+
+namespace cqrf {
+namespace {
+
+enum Stream : std::uint64_t { kDraw = 0x5a11, kHalves = 0x5a12 };
+
+// `take` of the `size` items in order, every subset equally likely (selection sampling).
+template <class Take, class Leave>
+void select(std::size_t size, std::size_t take, Random& random, Take on_take, Leave on_leave) {
+  for (std::size_t i = 0; i < size; ++i) {
+    if (random.below(static_cast<std::uint32_t>(size - i)) < take) {
+      on_take(i);
+      --take;
+    } else {
+      on_leave(i);
+    }
+  }
+}
+
+void draw_distinct(const Sampling& sampling, std::uint64_t key, TreeRows& out) {
+  const std::size_t n = sampling.n_rows;
+  Random random(child_key(key, kDraw));
+  if (sampling.replace) {
+    std::vector<std::uint32_t> count(n, 0);
+    for (std::size_t i = 0; i < sampling.n_draws; ++i)
+      ++count[random.below(static_cast<std::uint32_t>(n))];
+    for (std::size_t r = 0; r < n; ++r) {
+      if (count[r] == 0) continue;
+      out.growing.push_back(static_cast<Rank>(r));
+      out.multiplicity.push_back(count[r]);
+    }
+    return;
+  }
+  out.growing.reserve(sampling.n_draws);
+  if (sampling.n_draws == n) {
+    for (std::size_t r = 0; r < n; ++r) out.growing.push_back(static_cast<Rank>(r));
+  } else {
+    select(
+        n, sampling.n_draws, random,
+        [&](std::size_t r) { out.growing.push_back(static_cast<Rank>(r)); }, [](std::size_t) {});
+  }
+  out.multiplicity.assign(out.growing.size(), 1);
+}
+
+}  // namespace
+
+TreeRows draw_rows(const Sampling& sampling, std::uint64_t tree_key) {
+  TreeRows drawn;
+  draw_distinct(sampling, tree_key, drawn);
+  // One row cannot be halved: it grows (a single leaf) and fills.
+  if (!sampling.honest) return drawn;
+  if (drawn.growing.size() < 2) {
+    drawn.filling = drawn.growing;
+    return drawn;
+  }
+  TreeRows halves;
+  Random random(child_key(tree_key, kHalves));
+  select(
+      drawn.growing.size(), drawn.growing.size() / 2, random,
+      [&](std::size_t i) {
+        halves.growing.push_back(drawn.growing[i]);
+        halves.multiplicity.push_back(drawn.multiplicity[i]);
+      },
+      [&](std::size_t i) { halves.filling.push_back(drawn.growing[i]); });
+  return halves;
+}
+
+}  // namespace cqrf

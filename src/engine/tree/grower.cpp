@@ -1,0 +1,203 @@
+#include "grower.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "../random.hpp"
+#include "../rules/logrank.hpp"
+#include "../rules/mse.hpp"
+#include "../rules/quantile.hpp"
+#include "../search/best.hpp"
+#include "../search/random.hpp"
+#include "leaves.hpp"
+
+namespace cqrf {
+namespace {
+
+constexpr std::uint64_t kNodeStream = 0x5a13;
+constexpr LeafId kNoLeaf = std::numeric_limits<LeafId>::max();
+
+// One grower serves all rules: the rule relabels and scores, the search proposes cuts.
+template <class Rule, class Search>
+class Grower final : public TreeGrower {
+ public:
+  using Stat = typename Rule::Stat;
+
+  Grower(const TrainingData& data, const GrowOptions& options)
+      : data_(data),
+        options_(options),
+        rule_(data.outcomes),
+        search_(options.n_thresholds),
+        feature_order_(data.features.n_features),
+        all_rows_(data.sampling.honest ? 0 : data.sampling.n_rows) {
+    std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
+  }
+
+  Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) override {
+    const std::uint64_t key = tree_key(options_.seed, tree_index);
+    const TreeRows drawn = draw_rows(data_.sampling, key);
+    rows_.resize(drawn.growing.size());
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const Rank rank = drawn.growing[i];
+      const std::uint32_t weight = data_.weight.empty() ? 1 : data_.weight[rank];
+      rows_[i] = {rank, weight * drawn.multiplicity[i]};
+    }
+    labels_.resize(rows_.size());
+    spare_.resize(rows_.size());
+    leaf_of_.assign(data_.sampling.n_rows, kNoLeaf);
+
+    Tree tree;
+    split_all(tree, child_key(key, kNodeStream), monitor);
+    if (data_.sampling.honest) {
+      prune_empty(tree, data_.features, drawn.filling);
+      leaf_of_.assign(drawn.filling.size(), kNoLeaf);
+      route(tree, drawn.filling);
+      collect_members(tree, drawn.filling, leaf_of_, members);
+    } else {
+      route(tree, all_rows_);
+      collect_members(tree, all_rows_, leaf_of_, members);
+    }
+    return tree;
+  }
+
+ private:
+  // A node that waits to be split: rows_[begin, end).
+  struct Open {
+    NodeId id;
+    std::size_t begin;
+    std::size_t end;
+    std::uint32_t depth;
+    // Streams belong to nodes, not to the order in which they are visited.
+    std::uint64_t key;
+  };
+
+  void split_all(Tree& tree, std::uint64_t root_key, Monitor& monitor) {
+    tree.nodes.push_back({});
+    std::vector<Open> open{{0, 0, rows_.size(), 0, root_key}};
+    LeafId leaves = 0;
+    while (!open.empty()) {
+      if (monitor.stopped()) throw Stopped{};
+      const Open node = open.back();
+      open.pop_back();
+      const Split split = find_split(node);
+      if (!split.found()) {
+        for (std::size_t i = node.begin; i < node.end; ++i) leaf_of_[rows_[i].rank] = leaves;
+        tree.nodes[node.id] = {leaves++, 0, Node::kLeaf, 0};
+        continue;
+      }
+      const auto child = static_cast<NodeId>(tree.nodes.size());
+      tree.nodes[node.id] = make_node(split, child, tree);
+      tree.nodes.resize(tree.nodes.size() + 2);
+      const std::size_t middle = partition(node, tree.nodes[node.id], tree.subsets.data());
+      open.push_back({child + 1, middle, node.end, node.depth + 1, child_key(node.key, 1)});
+      open.push_back({child, node.begin, middle, node.depth + 1, child_key(node.key, 0)});
+    }
+  }
+
+  Split find_split(const Open& node) {
+    Split best;
+    const std::size_t size = node.end - node.begin;
+    if (size < options_.min_samples_split || size < 2 * std::size_t{options_.min_samples_leaf} ||
+        node.depth >= options_.max_depth)
+      return best;
+    const std::span<const SampledRow> rows(rows_.data() + node.begin, size);
+    if (!rule_.relabel(rows, labels_.data())) return best;
+    NodeView<Stat> view{data_.features, rows, labels_.data(), Stat{}, options_.min_samples_leaf};
+    for (std::size_t i = 0; i < size; ++i) view.total += labels_[i];
+
+    Random random(node.key);
+    const std::size_t p = feature_order_.size();
+    std::size_t examined = std::min<std::size_t>(options_.max_features, p);
+    draw_features(examined, random);
+    search_.examine(view, std::span(feature_order_).first(examined), random, best);
+    // As in scikit-learn, the search goes on past max_features until some cut is admissible.
+    for (; !best.found() && examined < p; ++examined) {
+      const auto remaining = static_cast<std::uint32_t>(p - examined);
+      std::swap(feature_order_[examined], feature_order_[examined + random.below(remaining)]);
+      search_.examine(view, std::span(feature_order_).subspan(examined, 1), random, best);
+    }
+    return best;
+  }
+
+  // The first `size` of feature_order_ become a random choice. It starts from the natural order,
+  // so that a node's choice depends on its own stream alone.
+  void draw_features(std::size_t size, Random& random) {
+    const std::size_t p = feature_order_.size();
+    std::iota(feature_order_.begin(), feature_order_.end(), 0u);
+    if (size == p) return;
+    for (std::size_t i = 0; i < size; ++i)
+      std::swap(feature_order_[i],
+                feature_order_[i + random.below(static_cast<std::uint32_t>(p - i))]);
+  }
+
+  static Node make_node(const Split& split, NodeId child, Tree& tree) {
+    std::uint32_t rule = split.missing_left ? Node::kMissingLeft : 0;
+    if (!split.categorical) return {child, split.feature, rule | split.bin, 0};
+    tree.subsets.push_back(split.left);
+    return {child, split.feature, rule | Node::kCategorical,
+            static_cast<std::uint32_t>(tree.subsets.size() - 1)};
+  }
+
+  // Stable, so that the rows of every node stay in time order. Returns where the right side begins.
+  std::size_t partition(const Open& open, const Node& node, const BinSet* subsets) {
+    const Bin missing = data_.features.missing[node.feature];
+    std::size_t left = open.begin;
+    std::size_t right = 0;
+    for (std::size_t i = open.begin; i < open.end; ++i) {
+      const SampledRow row = rows_[i];
+      const Bin bin = data_.features.row(row.rank)[node.feature];
+      const bool to_left = goes_left(node, bin, missing, subsets);
+      rows_[left] = row;
+      spare_[right] = row;
+      left += to_left;
+      right += !to_left;
+    }
+    std::copy_n(spare_.begin(), right, rows_.begin() + static_cast<std::ptrdiff_t>(left));
+    return left;
+  }
+
+  // Fills leaf_of_ for the rows that did not grow the tree.
+  void route(const Tree& tree, std::span<const Rank> rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (leaf_of_[i] == kNoLeaf)
+        leaf_of_[i] = find_leaf(tree.nodes.data(), tree.subsets.data(),
+                                data_.features.missing.data(), data_.features.row(rows[i]));
+  }
+
+  const TrainingData& data_;
+  GrowOptions options_;
+  Rule rule_;
+  Search search_;
+  std::vector<SampledRow> rows_;
+  std::vector<SampledRow> spare_;
+  std::vector<Stat> labels_;
+  std::vector<std::uint32_t> feature_order_;
+  std::vector<Rank> all_rows_;
+  std::vector<LeafId> leaf_of_;
+};
+
+template <class Rule>
+std::unique_ptr<TreeGrower> with_rule(const TrainingData& data, const GrowOptions& options) {
+  if (options.n_thresholds > 0)
+    return std::make_unique<Grower<Rule, RandomSearch<Rule>>>(data, options);
+  return std::make_unique<Grower<Rule, BestSearch<Rule>>>(data, options);
+}
+
+}  // namespace
+
+std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOptions& options) {
+  if (options.criterion == "mse") return with_rule<MseRule>(data, options);
+  if (options.criterion == "quantile") return with_rule<QuantileRule>(data, options);
+  if (options.criterion == "logrank") return with_rule<LogrankRule>(data, options);
+  throw std::invalid_argument("unknown criterion: " + options.criterion);
+}
+
+std::size_t members_per_tree(const Sampling& sampling) {
+  if (!sampling.honest) return sampling.n_rows;
+  const std::size_t distinct = std::min(sampling.n_rows, sampling.n_draws);
+  return distinct - distinct / 2;
+}
+
+}  // namespace cqrf
