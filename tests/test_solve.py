@@ -186,9 +186,9 @@ def test_conditional_quantiles_of_left_censored_times_equal_the_twin(case, curve
     time, event, weights = CASES[case]()
     options, twin_options = neighbours(curve, len(time))
     t = np.unique(time)
-    # Between the times, where T > s and T >= s are the same, and beyond the largest.
-    after = (t[1:] + t[:-1])[::3] / 2
-    for s, unreached in itertools.product([*after, t[-1] + 1], UNREACHED):
+    # At the times, between them, and beyond the smallest and the largest.
+    after = [t[0] - 1, *t[::4], *(t[1:] + t[:-1])[::4] / 2, t[-1] + 1]
+    for s, unreached in itertools.product(after, UNREACHED):
         common = {
             "censoring": "left",
             "interpolation": interpolation,

@@ -171,17 +171,17 @@ def _points(t, S, jumps, interpolation):
     return np.concatenate([[t[0]], e]), np.concatenate([[1.0], after])
 
 
-def _survival_at(s, t, S, jumps, interpolation):
-    """F(s), the probability of T > s, by the same curve that is inverted."""
-    if len(jumps) == 0 or s < t[0]:
+def _survival_at(s, t, S, jumps, interpolation, before=False):
+    """F(s), the probability of T > s (`before`: of T >= s), by the curve that is inverted."""
+    behind = np.less if before else np.less_equal
+    if len(jumps) == 0 or not behind(t[0], s):
         return 1.0
-    last = jumps[-1]
-    if interpolation == "lower" or s >= t[last]:
-        return step(t, S)(s)
+    if interpolation == "lower" or behind(t[jumps[-1]], s):
+        return S[behind(t, s)][-1]
     e, level = _points(t, S, jumps, interpolation)
-    if s < e[0]:
+    if not behind(e[0], s):
         return 1.0
-    j = np.flatnonzero(e <= s)[-1]
+    j = np.flatnonzero(behind(e, s))[-1]
     return level[j] + (level[j + 1] - level[j]) * (s - e[j]) / (e[j + 1] - e[j])
 
 
@@ -232,8 +232,17 @@ def solve_quantile(
     if conditional_after is not None:
         condition = sign * conditional_after
         # The literal rule knows no curve between the candidates.
-        F = _survival_at(condition, t, S, jumps, "lower" if solver == "argmin" else interpolation)
+        F = _survival_at(
+            condition,
+            t,
+            S,
+            jumps,
+            "lower" if solver == "argmin" else interpolation,
+            before=censoring == "left",
+        )
         if censoring == "left":
+            # Beyond all times the condition says nothing: what S leaves is not beyond it.
+            F = 0.0 if condition > t[-1] else F
             # Given T' < s': P(T' > q | T' < s') = (S(q) - F) / (1 - F).
             u, identified = F + u * (1 - F), F < 1
         else:

@@ -178,8 +178,9 @@ class Estimation:
         if after is None:
             return None
         values = np.asarray(after, dtype=np.float64)
-        values = check_vector("conditional_after", np.full(self.weights.rows, values)
-                              if values.ndim == 0 else values).astype(np.float64)
+        values = check_vector(
+            "conditional_after", np.full(self.weights.rows, values) if values.ndim == 0 else values
+        ).astype(np.float64)
         if values.shape[0] != self.weights.rows:
             raise ValueError(
                 f"conditional_after must be a number or have one entry per row: it has "
@@ -211,4 +212,3 @@ def mark_unreached(
     mark = np.nan if unreached == "nan" else (-np.inf if mirrored else np.inf)
     # A row without any weight has no answer at all, not one out of reach.
     return np.where(identified | np.isnan(answers), answers, mark)
-

@@ -347,7 +347,9 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m,) for one level, (m, q) for several, float64
         """
         levels, scalar = self._levels(quantiles)
-        answers = self._solve(self._estimation(X), levels, conditional_after, interpolation, unreached)
+        answers = self._solve(
+            self._estimation(X), levels, conditional_after, interpolation, unreached
+        )
         return answers[:, 0] if scalar else answers
 
     def predict_interval(
@@ -374,9 +376,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         tail = (1.0 - check_coverage(coverage)) / 2.0
         return self.predict(X, quantiles=[tail, 1.0 - tail], unreached=unreached)
 
-    def identified(
-        self, X: Any, quantiles: float | ArrayLike | None = None
-    ) -> NDArray[np.bool_]:
+    def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
         """Tell which quantiles the censored data identify.
 
         Parameters

@@ -90,9 +90,7 @@ def solve_quantiles(
     answers, identified = estimation.quantiles(
         levels, solver=solver, interpolation=interpolation, conditional_after=conditional_after
     )
-    answers = mark_unreached(
-        answers, identified, unreached, mirrored=estimation.target.mirrored
-    )
+    answers = mark_unreached(answers, identified, unreached, mirrored=estimation.target.mirrored)
     return answers[:, 0] if scalar else answers
 
 

@@ -194,9 +194,7 @@ class Target(Record):
     @cached_property
     def engine(self) -> _engine.Target:
         """The same arrays in the engine, which checks them."""
-        return _engine.Target(
-            self.times, self.time_index, self.event, self.weight, self.order
-        )
+        return _engine.Target(self.times, self.time_index, self.event, self.weight, self.order)
 
     @classmethod
     def from_outcome(

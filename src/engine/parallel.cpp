@@ -11,8 +11,8 @@ namespace cqrf {
 
 void parallel_for(std::size_t n_items, int n_threads, Monitor& monitor,
                   const std::function<void(std::size_t, int)>& work) {
-  const int workers =
-      static_cast<int>(std::min<std::size_t>(std::max(1, n_threads), std::max<std::size_t>(1, n_items)));
+  const int workers = static_cast<int>(
+      std::min<std::size_t>(std::max(1, n_threads), std::max<std::size_t>(1, n_items)));
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::condition_variable finished;

@@ -53,7 +53,8 @@ class BinMapper {
     std::vector<FeatureBins> features(p);
     for (std::size_t f = 0; f < p; ++f) {
       FeatureBins& feature = features[f];
-      feature.cuts.assign(cuts.data() + cut_offset.data()[f], cuts.data() + cut_offset.data()[f + 1]);
+      feature.cuts.assign(cuts.data() + cut_offset.data()[f],
+                          cuts.data() + cut_offset.data()[f + 1]);
       feature.category_bins.assign(category_bins.data() + category_offset.data()[f],
                                    category_bins.data() + category_offset.data()[f + 1]);
       feature.categorical = !feature.category_bins.empty();

@@ -37,13 +37,12 @@ class ForestGrower {
       : arrays_{bins, missing, categorical, times, time_index, event}, options_(options) {
     const std::size_t n = bins.shape(0);
     require(n > 0 && n < kMaxRows, "number of rows out of range");
-    require(missing.size() == bins.shape(1) && categorical.size() == bins.shape(1) &&
-                bins.shape(1) > 0,
-            "one missing bin per feature is needed");
+    require(
+        missing.size() == bins.shape(1) && categorical.size() == bins.shape(1) && bins.shape(1) > 0,
+        "one missing bin per feature is needed");
     require(time_index.size() == n && event.size() == n && times.size() > 0,
             "one outcome per row is needed");
-    for (const TimeIndex k : view(time_index))
-      require(k < times.size(), "time index out of range");
+    for (const TimeIndex k : view(time_index)) require(k < times.size(), "time index out of range");
     require(n_draws > 0 && n_draws < kMaxRows && (replace || n_draws <= n),
             "number of draws out of range");
     require(options.min_samples_leaf > 0, "min_samples_leaf must be positive");
@@ -107,10 +106,10 @@ class ForestGrower {
     }
     const std::size_t total_nodes = nodes.size() / 4;
     const std::size_t total_subsets = subsets.size() / 4;
-    return nb::make_tuple(to_numpy(std::move(nodes), {total_nodes, 4}), to_numpy(std::move(n_nodes)),
-                          to_numpy(std::move(subsets), {total_subsets, 4}),
-                          to_numpy(std::move(n_subsets)), to_numpy(std::move(leaf_start)),
-                          to_numpy(std::move(n_starts)));
+    return nb::make_tuple(
+        to_numpy(std::move(nodes), {total_nodes, 4}), to_numpy(std::move(n_nodes)),
+        to_numpy(std::move(subsets), {total_subsets, 4}), to_numpy(std::move(n_subsets)),
+        to_numpy(std::move(leaf_start)), to_numpy(std::move(n_starts)));
   }
 
   Arrays arrays_;
@@ -132,9 +131,9 @@ void bind_growing(nb::module_& module) {
              const std::string& criterion, int n_thresholds, std::uint32_t min_samples_split,
              std::uint32_t min_samples_leaf, std::uint32_t max_depth, std::uint32_t max_features,
              std::uint64_t seed, std::size_t n_draws, bool replace, bool honest) {
-            const GrowOptions options{criterion,        n_thresholds, min_samples_split,
-                                      min_samples_leaf, max_depth,    max_features,
-                                      seed};
+            const GrowOptions options{
+                criterion,    n_thresholds, min_samples_split, min_samples_leaf, max_depth,
+                max_features, seed};
             new (self) ForestGrower(bins, missing, categorical, times, time_index, event, weight,
                                     options, n_draws, replace, honest);
           },
@@ -152,8 +151,7 @@ void bind_growing(nb::module_& module) {
       [](std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, std::size_t n_draws,
          bool replace) {
         require(n_rows > 0 && n_draws > 0 && (replace || n_draws <= n_rows), "nothing to draw");
-        const TreeRows drawn =
-            draw_rows({n_rows, n_draws, replace, false}, tree_key(seed, tree));
+        const TreeRows drawn = draw_rows({n_rows, n_draws, replace, false}, tree_key(seed, tree));
         std::vector<std::uint32_t> counts(n_rows, 0);
         for (std::size_t i = 0; i < drawn.growing.size(); ++i)
           counts[drawn.growing[i]] = drawn.multiplicity[i];

@@ -127,7 +127,7 @@ struct Censoring {
   std::optional<Table<double>> test_points;
 
   CensoringOptions options(std::size_t n_train, std::size_t n_test) const {
-    CensoringOptions options{kind, n_neighbors, {}, {}, 0};
+    CensoringOptions options{kind, n_neighbors, {}, {}, 0, true};
     if (kind == "knn") require(n_neighbors > 0, "n_neighbors must be positive");
     if (kind == "kernel") {
       require(train_points && test_points && train_points->shape(1) == test_points->shape(1) &&
@@ -214,13 +214,11 @@ class Weights {
     require(!after || after->size() == rows(), "conditional_after must have one entry per row");
     std::vector<double> answers(size, kNaN);
     std::vector<std::uint8_t> identified(size, 0);
-    const QuantileAnswer answer{target_.get(),
-                                {parse_solver(solver), parse_interpolation(interpolation), mirrored},
-                                view(levels),
-                                after ? view(*after) : std::span<const double>{},
-                                answers.data(),
-                                identified.data()};
-    run(answer, censoring, n_threads, block_size);
+    const QuantileAnswer answer{
+        target_.get(),  {parse_solver(solver), parse_interpolation(interpolation), mirrored},
+        view(levels),   after ? view(*after) : std::span<const double>{},
+        answers.data(), identified.data()};
+    run(answer, censoring, n_threads, block_size, solver == "argmin");
     const std::size_t m = rows();
     return nb::make_tuple(to_numpy(std::move(answers), {m, levels.size()}),
                           to_numpy(std::move(identified), {m, levels.size()}));
@@ -315,10 +313,11 @@ class Weights {
   }
 
   template <class Answer>
-  void run(const Answer& answer, const Censoring& censoring, int n_threads,
-           std::size_t block_size) const {
+  void run(const Answer& answer, const Censoring& censoring, int n_threads, std::size_t block_size,
+           bool needs_censoring = true) const {
     require(block_size > 0, "block_size must be positive");
-    const auto options = censoring.options(target_.get().time_index.size(), rows());
+    auto options = censoring.options(target_.get().time_index.size(), rows());
+    options.needs_censoring = needs_censoring;
     run_released([&](Monitor& monitor) {
       std::visit(
           [&](const auto& source) {

@@ -22,23 +22,30 @@ double between(double a, double b) {
   return middle < b && middle >= a ? middle : a;
 }
 
-// Sorts by value and merges equal values, so that a row of weight 3 is three equal rows.
-void merge_equal(std::vector<Weighted>& values) {
-  std::sort(values.begin(), values.end(),
-            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (kept > 0 && values[kept - 1].value == values[i].value) {
-      values[kept - 1].weight += values[i].weight;
-    } else {
-      values[kept++] = values[i];
-    }
+// Sorted distinct values with their summed weights: a row of weight 3 is three equal rows.
+std::vector<Weighted> merge_equal(std::vector<Weighted>& values, bool weighted) {
+  if (weighted) {
+    std::sort(values.begin(), values.end(),
+              [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  } else {
+    // Numbers alone sort in half the time.
+    std::vector<double> numbers(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = values[i].value;
+    std::sort(numbers.begin(), numbers.end());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].value = numbers[i];
   }
-  values.resize(kept);
+  std::vector<Weighted> merged;
+  for (const Weighted& v : values) {
+    if (!merged.empty() && merged.back().value == v.value)
+      merged.back().weight += v.weight;
+    else
+      merged.push_back(v);
+  }
+  return merged;
 }
 
-FeatureBins numeric_bins(std::vector<Weighted>& values, int max_bins) {
-  merge_equal(values);
+FeatureBins numeric_bins(std::vector<Weighted>& all, bool weighted, int max_bins) {
+  const std::vector<Weighted> values = merge_equal(all, weighted);
   FeatureBins bins;
   if (values.size() < 2) return bins;
   if (values.size() <= static_cast<std::size_t>(max_bins)) {
@@ -122,9 +129,9 @@ std::vector<FeatureBins> find_bins(const Matrix<T>& x, std::span<const std::int6
       const double value = static_cast<double>(x.at(static_cast<std::size_t>(rows[at]), f));
       if (!std::isnan(value)) values.push_back({value, weights.empty() ? 1.0 : weights[at]});
     }
-    features[f] = categorical
-                      ? categorical_bins(values, static_cast<std::size_t>(n_categories[f]), max_bins)
-                      : numeric_bins(values, max_bins);
+    features[f] =
+        categorical ? categorical_bins(values, static_cast<std::size_t>(n_categories[f]), max_bins)
+                    : numeric_bins(values, !weights.empty(), max_bins);
   });
   return features;
 }

@@ -30,9 +30,9 @@ struct Matrix {
 // code has the bin category_bins[code]. NaN and unknown codes have the bin after the last.
 struct FeatureBins {
   bool categorical = false;
-  std::vector<double> cuts;          // ascending; numeric features only
-  std::vector<Bin> category_bins;    // categorical features only
-  int n_bins = 1;                    // value bins, the missing bin not counted
+  std::vector<double> cuts;        // ascending; numeric features only
+  std::vector<Bin> category_bins;  // categorical features only
+  int n_bins = 1;                  // value bins, the missing bin not counted
 
   Bin missing() const { return static_cast<Bin>(n_bins); }
   Bin bin(double value) const;

@@ -1,44 +1,88 @@
-// Weights on the training rows, gathered in any order and read back in time order.
+// Weights on the training rows, gathered in any order and read back by time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <vector>
 
 #include "../index.hpp"
+#include "../lanes.hpp"
 
 namespace cqrf {
 
-// A bitmap of the touched ranks makes reading cost the number of weights, not the number of rows,
-// and no sort is needed.
+struct RankWeight {
+  Rank rank;
+  double weight;
+};
+
+// Touched ranks and touched blocks of ranks are flagged, so that reading costs the number of
+// weights, not the number of rows, and no sort is needed. Flags are bytes: setting one is a store
+// that waits for nothing, where setting a bit would wait for the bit set just before it.
 class WeightAccumulator {
  public:
   explicit WeightAccumulator(std::size_t n_rows)
-      : weight_(n_rows, 0.0), touched_((n_rows + 63) / 64, 0) {}
+      : weight_(n_rows, 0.0),
+        touched_((n_rows + kBlock - 1) / kBlock * kBlock, 0),
+        block_touched_(touched_.size() / kBlock, 0) {}
 
-  void add(Rank rank, double weight) {
-    weight_[rank] += weight;
-    touched_[rank >> 6] |= std::uint64_t{1} << (rank & 63);
+  // Adds weight_of(rank) for every rank given.
+  template <class WeightOf>
+  void add(std::span<const Rank> ranks, WeightOf weight_of) {
+    // Pointers of its own: a byte that is stored might otherwise be part of a vector object.
+    double* const weight = weight_.data();
+    std::uint8_t* const touched = touched_.data();
+    std::uint8_t* const block_touched = block_touched_.data();
+    for (const Rank rank : ranks) {
+      weight[rank] += weight_of(rank);
+      touched[rank] = kFlag;
+      block_touched[rank / kBlock] = kFlag;
+    }
+    added_ += ranks.size();
   }
 
-  // Calls visit(rank, weight) for the touched ranks in ascending order and forgets them.
-  template <class Visit>
-  void drain(Visit visit) {
-    for (std::size_t word = 0; word < touched_.size(); ++word) {
-      std::uint64_t bits = touched_[word];
-      if (bits == 0) continue;
-      touched_[word] = 0;
-      for (; bits != 0; bits &= bits - 1) {
-        const auto rank = static_cast<Rank>(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
-        visit(rank, weight_[rank]);
-        weight_[rank] = 0;
+  // The touched ranks with their weights, the last one first; forgets them.
+  std::span<const RankWeight> drain() {
+    const std::size_t bound = std::min(added_, weight_.size());
+    if (drained_.size() < bound) drained_.resize(bound);
+    RankWeight* out = drained_.data();
+    double* const weight = weight_.data();
+    for (std::size_t block = block_touched_.size(); block-- > 0;) {
+      if (!block_touched_[block]) continue;
+      block_touched_[block] = 0;
+      for (std::size_t end = (block + 1) * kBlock; end > block * kBlock; end -= kWord) {
+        for (std::uint64_t set = take_word(end - kWord); set != 0;) {
+          const auto bit = static_cast<std::size_t>(63 - std::countl_zero(set));
+          set ^= std::uint64_t{1} << bit;
+          const auto rank = static_cast<Rank>(end - kWord + bit);
+          *out++ = {rank, weight[rank]};
+          weight[rank] = 0;
+        }
       }
     }
+    added_ = 0;
+    return {drained_.data(), out};
   }
 
  private:
+  static constexpr std::size_t kBlock = 512;
+  static constexpr std::size_t kWord = 64;  // flags looked at together
+
+  // The flags of 64 ranks, one bit each; sets them to zero.
+  std::uint64_t take_word(std::size_t begin) {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < kWord; i += kLanes) word |= flag_bits(&touched_[begin + i]) << i;
+    if (word != 0) std::memset(&touched_[begin], 0, kWord);
+    return word;
+  }
+
   std::vector<double> weight_;
-  std::vector<std::uint64_t> touched_;
+  std::vector<std::uint8_t> touched_;
+  std::vector<std::uint8_t> block_touched_;
+  std::vector<RankWeight> drained_;
+  std::size_t added_ = 0;
 };
 
 }  // namespace cqrf

@@ -1,7 +1,7 @@
 // What is made of the curves of the test points. Each answer has
 //
 //   Worker worker() const;                                     // scratch of one thread
-//   void take(std::size_t row, const Curve&, const CensoringCurve*, Worker&);
+//   void take(std::size_t row, const Curve&, const CensoringCurve&, Worker&);
 //
 // and writes to its own part of the output for every row. Rows without any weight are skipped:
 // outputs are set to NaN beforehand.
@@ -30,7 +30,7 @@ struct QuantileAnswer {
 
   using Worker = QuantileSolver;
   Worker worker() const { return QuantileSolver(options); }
-  void take(std::size_t row, const Curve& curve, const CensoringCurve*, Worker& solver) const {
+  void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker& solver) const {
     const double condition = after.empty() ? std::numeric_limits<double>::quiet_NaN() : after[row];
     solver.solve(target, curve, levels, condition, quantiles + row * levels.size(),
                  identified + row * levels.size());
@@ -49,10 +49,9 @@ struct GridAnswer {
 
   struct Worker {};
   Worker worker() const { return {}; }
-  void take(std::size_t row, const Curve& curve, const CensoringCurve* censoring, Worker&) const {
+  void take(std::size_t row, const Curve& curve, const CensoringCurve& censoring, Worker&) const {
     double* out = values + row * grid.size();
-    if (which == Which::kCensoring && censoring != nullptr && !censoring->everywhere().empty()) {
-      const auto g = censoring->everywhere();
+    if (const auto g = censoring.everywhere(); which == Which::kCensoring && !g.empty()) {
       std::size_t k = 0;
       for (std::size_t j = 0; j < grid.size(); ++j) {
         while (k < g.size() && reaches(target.times[k], grid[j])) ++k;
@@ -61,26 +60,31 @@ struct GridAnswer {
       return;
     }
     double value = which == Which::kHazard ? 0 : 1;
-    double survival = 1;
-    auto step = curve.steps.begin();
+    std::size_t k = 0;
     for (std::size_t j = 0; j < grid.size(); ++j) {
-      for (; step != curve.steps.end() && reaches(target.times[step->time], grid[j]); ++step) {
-        switch (which) {
-          case Which::kSurvival: value = step->survival; break;
-          case Which::kCensoring: value = step->censoring; break;
-          case Which::kAfter: value = step->after; break;
-          case Which::kHazard:
-            if (survival > 0) value += 1 - step->survival / survival;
-            survival = step->survival;
-            break;
-        }
-      }
+      for (; k < curve.steps.size() && reaches(target.times[curve.steps[k].time], grid[j]); ++k)
+        value = value_at(curve, k, value);
       out[j] = value;
     }
   }
 
  private:
   bool reaches(double time, double at) const { return left_limit ? time < at : time <= at; }
+
+  double value_at(const Curve& curve, std::size_t k, double before) const {
+    switch (which) {
+      case Which::kSurvival:
+        return curve.survival[k];
+      case Which::kCensoring:
+        return curve.censoring[k];
+      case Which::kAfter:
+        return curve.steps[k].after / curve.total;
+      case Which::kHazard:
+        break;
+    }
+    const double survival = k == 0 ? 1 : curve.survival[k - 1];
+    return survival > 0 ? before + 1 - curve.survival[k] / survival : before;
+  }
 
  public:
   GridAnswer(const TargetView& t, Which w, std::span<const double> g, bool left, double* out)
@@ -96,22 +100,22 @@ struct RestrictedMeanAnswer {
 
   struct Worker {};
   Worker worker() const { return {}; }
-  void take(std::size_t row, const Curve& curve, const CensoringCurve*, Worker&) const {
+  void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker&) const {
     const auto& steps = curve.steps;
     const double first = target.times[steps.front().time];
     if (mirrored) {
       // max(T, h) = h + the time by which T is beyond h; the last time takes what mass is left.
       double mean = std::max(horizon, first);
       for (std::size_t k = 0; k + 1 < steps.size(); ++k)
-        mean += steps[k].survival * length(steps, k, horizon, target.times[steps.back().time]);
+        mean += curve.survival[k] * length(steps, k, horizon, target.times[steps.back().time]);
       means[row] = mean;
       return;
     }
     double mean = std::min(horizon, first);
     for (std::size_t k = 0; k + 1 < steps.size(); ++k)
-      mean += steps[k].survival * length(steps, k, first, horizon);
+      mean += curve.survival[k] * length(steps, k, first, horizon);
     const double last = target.times[steps.back().time];
-    if (horizon > last) mean += steps.back().survival * (horizon - last);
+    if (horizon > last) mean += curve.survival.back() * (horizon - last);
     means[row] = mean;
   }
 
@@ -140,15 +144,13 @@ struct CurveAnswer {
 
   struct Worker {};
   Worker worker() const { return {}; }
-  void take(std::size_t row, const Curve& curve, const CensoringCurve* censoring, Worker&) const {
+  void take(std::size_t row, const Curve& curve, const CensoringCurve& censoring, Worker&) const {
     Row& out = rows[row];
-    for (const Step& step : curve.steps) {
-      out.time.push_back(step.time);
-      out.survival.push_back(step.survival);
-      out.censoring.push_back(step.censoring);
-    }
-    if (censoring != nullptr)
-      out.everywhere.assign(censoring->everywhere().begin(), censoring->everywhere().end());
+    for (const Step& step : curve.steps) out.time.push_back(step.time);
+    out.survival = curve.survival;
+    out.censoring = curve.censoring;
+    const auto g = censoring.everywhere();
+    out.everywhere.assign(g.begin(), g.end());
   }
 };
 
@@ -158,11 +160,9 @@ struct WeightAnswer {
 
   struct Worker {};
   Worker worker() const { return {}; }
-  void take(std::size_t row, const Curve& curve, const CensoringCurve*, Worker&) const {
-    double total = 0;
-    for (const RankWeight& w : curve.weights) total += w.weight;
-    rows[row] = curve.weights;
-    for (RankWeight& w : rows[row]) w.weight /= total;
+  void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker&) const {
+    rows[row].assign(curve.weights.begin(), curve.weights.end());
+    for (RankWeight& w : rows[row]) w.weight /= curve.total;
   }
 };
 

@@ -32,21 +32,36 @@ void kaplan_meier_of_censoring(const TargetView& target, WeightOf weight_of,
 }
 
 // S as the running minimum of P / G over the candidates.
-void solve_survival(Curve& curve) {
+void survival_of_ratio(Curve& curve) {
+  curve.survival.resize(curve.steps.size());
+  curve.jump.assign(curve.steps.size(), 0);
   double survival = 1;
-  for (Step& step : curve.steps) {
-    step.jump = false;
-    if (step.candidate && step.censoring > 0) {
-      const double ratio = step.after / step.censoring;
+  for (std::size_t k = 0; k < curve.steps.size(); ++k) {
+    if (curve.steps[k].candidate && curve.censoring[k] > 0) {
+      const double ratio = curve.steps[k].after / curve.total / curve.censoring[k];
       // Between its jumps P / G is constant up to rounding; that is no fall.
       if (ratio < survival - kLevelTolerance) {
         survival = ratio;
-        step.jump = true;
+        curve.jump[k] = 1;
       }
     }
-    step.survival = survival;
+    curve.survival[k] = survival;
   }
 }
+
+// Beran's estimator with the forest weights (paper eq. Beran_rf).
+class Beran final : public CensoringCurve {
+ public:
+  explicit Beran(bool needs_censoring) : needs_censoring_(needs_censoring) {}
+
+  void apply(const TargetView&, std::size_t, Curve& curve) override {
+    survival_of_events(curve);
+    if (needs_censoring_) survival_of_censoring(curve);
+  }
+
+ private:
+  bool needs_censoring_;
+};
 
 // Kaplan-Meier on the rows of largest weight, each counting as one (paper eq. KM_kNN).
 class NearestNeighbors final : public CensoringCurve {
@@ -54,44 +69,44 @@ class NearestNeighbors final : public CensoringCurve {
   explicit NearestNeighbors(std::size_t k) : k_(k) {}
 
   void apply(const TargetView& target, std::size_t, Curve& curve) override {
-    neighbors_ = curve.weights;
-    if (neighbors_.size() > k_) {
+    choose(target, curve.weights);
+    make_steps(target, near_);
+    survival_of_censoring(near_);
+    // Both lists of steps are in time order, and the neighbours' times are among the others. The
+    // guard of the argmin rule looks at the events of neighbours only.
+    curve.censoring.resize(curve.steps.size());
+    std::size_t next = 0;
+    double g = 1;
+    for (std::size_t k = 0; k < curve.steps.size(); ++k) {
+      Step& step = curve.steps[k];
+      step.candidate = next < near_.steps.size() && near_.steps[next].time == step.time;
+      step.events = step.candidate ? near_.steps[next].events : 0;
+      if (step.candidate) g = near_.censoring[next++];
+      curve.censoring[k] = g;
+    }
+    survival_of_ratio(curve);
+  }
+
+ private:
+  void choose(const TargetView& target, std::span<const RankWeight> weights) {
+    auto& chosen = neighbors_;
+    chosen.assign(weights.begin(), weights.end());
+    if (chosen.size() > k_) {
       const auto closer = [&](const RankWeight& a, const RankWeight& b) {
         return a.weight != b.weight ? a.weight > b.weight
                                     : target.order[a.rank] < target.order[b.rank];
       };
-      std::nth_element(neighbors_.begin(), neighbors_.begin() + static_cast<std::ptrdiff_t>(k_ - 1),
-                       neighbors_.end(), closer);
-      neighbors_.resize(k_);
-      std::sort(neighbors_.begin(), neighbors_.end(),
-                [](const RankWeight& a, const RankWeight& b) { return a.rank < b.rank; });
+      std::nth_element(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(k_ - 1),
+                       chosen.end(), closer);
+      chosen.resize(k_);
+      std::sort(chosen.begin(), chosen.end(),
+                [](const RankWeight& a, const RankWeight& b) { return a.rank > b.rank; });
     }
-    for (RankWeight& neighbor : neighbors_)
+    for (RankWeight& neighbor : chosen)
       neighbor.weight = target.weight.empty() ? 1.0 : target.weight[neighbor.rank];
-    near_.weights.swap(neighbors_);
-    beran(target, near_);
-    near_.weights.swap(neighbors_);
-    // Both lists of steps are in time order, and the neighbours' times are among the others.
-    std::size_t next = 0;
-    double g = 1;
-    for (Step& step : curve.steps) {
-      step.candidate = next < near_.steps.size() && near_.steps[next].time == step.time;
-      if (step.candidate) g = near_.steps[next++].censoring;
-      step.censoring = g;
-    }
-    // The argmin rule's guard looks at events among the neighbours only.
-    next = 0;
-    for (Step& step : curve.steps)
-      if (step.candidate) {
-        step.events = near_.steps[next].events;
-        step.censored = near_.steps[next++].censored;
-      } else {
-        step.events = step.censored = 0;
-      }
-    solve_survival(curve);
+    near_.weights = chosen;
   }
 
- private:
   std::size_t k_;
   std::vector<RankWeight> neighbors_;
   Curve near_;
@@ -102,8 +117,10 @@ class Tabulated : public CensoringCurve {
  public:
   void apply(const TargetView& target, std::size_t row, Curve& curve) override {
     prepare(target, row);
-    for (Step& step : curve.steps) step.censoring = g_[step.time];
-    solve_survival(curve);
+    curve.censoring.resize(curve.steps.size());
+    for (std::size_t k = 0; k < curve.steps.size(); ++k)
+      curve.censoring[k] = g_[curve.steps[k].time];
+    survival_of_ratio(curve);
   }
   std::span<const double> everywhere() const override { return g_; }
 
@@ -145,8 +162,8 @@ class Kernel final : public Tabulated {
     }
     // Relative to the nearest row, so that far from all of them the weights do not all vanish.
     for (std::size_t r = 0; r < weight_.size(); ++r)
-      weight_[r] = std::exp((nearest - weight_[r]) / 2) *
-                   (target.weight.empty() ? 1.0 : target.weight[r]);
+      weight_[r] =
+          std::exp((nearest - weight_[r]) / 2) * (target.weight.empty() ? 1.0 : target.weight[r]);
     kaplan_meier_of_censoring(target, [&](Rank r) { return weight_[r]; }, g_);
   }
 
@@ -159,7 +176,7 @@ class Kernel final : public Tabulated {
 
 std::unique_ptr<CensoringCurve> make_censoring_curve(const CensoringOptions& options,
                                                      const TargetView& target) {
-  if (options.kind == "beran") return nullptr;
+  if (options.kind == "beran") return std::make_unique<Beran>(options.needs_censoring);
   if (options.kind == "knn") return std::make_unique<NearestNeighbors>(options.n_neighbors);
   if (options.kind == "marginal") return std::make_unique<Marginal>(target);
   if (options.kind == "kernel") return std::make_unique<Kernel>(options);

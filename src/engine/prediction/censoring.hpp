@@ -10,7 +10,8 @@
 
 namespace cqrf {
 
-// A censoring curve other than Beran's. After `apply`, steps have G of the new estimator, and
+// A censoring curve. `apply` sets G, S and the jumps of a curve whose steps are known. Beran's G
+// makes S the Kaplan-Meier curve of the events; for any other G,
 //
 //   S(t_k) = min over j <= k of P(t_j) / G(t_j),
 //
@@ -34,9 +35,10 @@ struct CensoringOptions {
   std::span<const double> train_points;
   std::span<const double> test_points;
   std::size_t n_coordinates = 0;
+  // False where the answer looks at S alone: Beran's S does not need G.
+  bool needs_censoring = true;
 };
 
-// Null for "beran", which needs nothing more.
 std::unique_ptr<CensoringCurve> make_censoring_curve(const CensoringOptions& options,
                                                      const TargetView& target);
 

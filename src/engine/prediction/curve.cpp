@@ -2,32 +2,46 @@
 
 namespace cqrf {
 
-void beran(const TargetView& target, Curve& curve) {
+void make_steps(const TargetView& target, Curve& curve) {
+  const auto& weights = curve.weights;
   auto& steps = curve.steps;
-  steps.clear();
-  for (const auto& [rank, weight] : curve.weights) {
-    const TimeIndex time = target.time_index[rank];
-    if (steps.empty() || steps.back().time != time)
-      steps.push_back({time, false, true, 0, 0, 0, 1, 1});
-    (target.event[rank] ? steps.back().events : steps.back().censored) += weight;
-  }
+  // Written from the back; there are fewer steps than weights where times are tied.
+  steps.resize(weights.size());
+  std::size_t first = steps.size();
   double after = 0;
-  for (std::size_t k = steps.size(); k-- > 0;) {
-    steps[k].after = after;
-    after += steps[k].censored;
-    after += steps[k].events;
+  for (std::size_t i = 0; i < weights.size();) {
+    const TimeIndex time = target.time_index[weights[i].rank];
+    double events = 0;
+    double censored = 0;
+    do {
+      (target.event[weights[i].rank] ? events : censored) += weights[i].weight;
+    } while (++i < weights.size() && target.time_index[weights[i].rank] == time);
+    steps[--first] = {time, true, events, censored, after};
+    after = steps[first].at_risk();
   }
-  const double total = after;
+  curve.total = after;
+  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+void survival_of_events(Curve& curve) {
+  curve.survival.resize(curve.steps.size());
+  curve.jump.resize(curve.steps.size());
   double survival = 1;
+  for (std::size_t k = 0; k < curve.steps.size(); ++k) {
+    const Step& step = curve.steps[k];
+    if (step.events > 0) survival *= step.surviving() / step.at_risk();
+    curve.survival[k] = survival;
+    curve.jump[k] = step.events > 0;
+  }
+}
+
+void survival_of_censoring(Curve& curve) {
+  curve.censoring.resize(curve.steps.size());
   double censoring = 1;
-  for (Step& step : steps) {
-    const double surviving = step.after + step.censored;  // R_k - d_k
-    if (step.events > 0) survival *= surviving / (surviving + step.events);
-    if (step.censored > 0) censoring *= step.after / surviving;
-    step.survival = survival;
-    step.censoring = censoring;
-    step.jump = step.events > 0;
-    step.after /= total;
+  for (std::size_t k = 0; k < curve.steps.size(); ++k) {
+    const Step& step = curve.steps[k];
+    if (step.censored > 0) censoring *= step.after / step.surviving();
+    curve.censoring[k] = censoring;
   }
 }
 

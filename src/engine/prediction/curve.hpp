@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../index.hpp"
+#include "accumulator.hpp"
 
 namespace cqrf {
 
@@ -21,34 +22,37 @@ struct TargetView {
   std::span<const std::int64_t> order;    // (n,) the original row of every rank
 };
 
-// A step of the curves at a distinct time t_k that carries weight.
+// A distinct time t_k that carries weight.
 struct Step {
   TimeIndex time;
-  bool jump;       // S falls here: a point of the interpolated curve
-  bool candidate;  // the argmin rule may answer with this time
-  double events;   // d_k
-  double censored; // c_k
-  double after;    // weight strictly after t_k, relative to the total: P(t_k)
-  double survival; // S(t_k)
-  double censoring;  // G(t_k)
+  bool candidate;   // the answer may be this time
+  double events;    // d_k
+  double censored;  // c_k
+  double after;     // weight strictly after t_k
+
+  double surviving() const { return after + censored; }         // R_k - d_k
+  double at_risk() const { return after + censored + events; }  // R_k
 };
 
-struct RankWeight {
-  Rank rank;
-  double weight;
-};
-
-// Scratch of one worker, filled anew for every test point.
+// The curves of one test point; scratch of one worker, filled anew for every test point.
 struct Curve {
-  std::vector<RankWeight> weights;  // non-zero weights in time order
-  std::vector<Step> steps;          // in time order
+  std::span<const RankWeight> weights;  // non-zero weights, from the last time to the first
+  std::vector<Step> steps;              // in time order
+  std::vector<double> survival;         // S(t_k), never increasing
+  std::vector<double> censoring;        // G(t_k)
+  // S falls at t_k. Where it is computed from events, that is where there are some.
+  std::vector<std::uint8_t> jump;
+  double total;  // of the weights
 };
 
-// Groups curve.weights by time and sets d, c and P of every step, then
-//
-//   S(t_k) = prod (1 - d_j / R_j),   G(t_k) = prod (1 - c_j / (R_j - d_j)),   j <= k.
-//
-// R is summed from the right: R_k - d_k is then c_k plus what comes after, without cancellation.
-void beran(const TargetView& target, Curve& curve);
+// Sets the steps from curve.weights. Sums run from the last time to the first: R_k - d_k is then
+// c_k plus what comes after, without cancellation.
+void make_steps(const TargetView& target, Curve& curve);
+
+// S(t_k) = prod (1 - d_j / R_j) over j <= k.
+void survival_of_events(Curve& curve);
+
+// G(t_k) = prod (1 - c_j / (R_j - d_j)) over j <= k (paper eq. Beran_rf).
+void survival_of_censoring(Curve& curve);
 
 }  // namespace cqrf

@@ -12,23 +12,18 @@ namespace cqrf {
 // [node_offset[t], node_offset[t + 1]), likewise its subsets and leaf starts.
 struct Forest {
   std::span<const Node> nodes;
-  std::span<const std::int64_t> node_offset;    // (B + 1,)
+  std::span<const std::int64_t> node_offset;  // (B + 1,)
   std::span<const BinSet> subsets;
   std::span<const std::int64_t> subset_offset;  // (B + 1,)
   std::span<const std::uint32_t> leaf_start;
-  std::span<const std::int64_t> leaf_offset;    // (B + 1,)
-  std::span<const Rank> members;                // (B, members_per_tree)
+  std::span<const std::int64_t> leaf_offset;  // (B + 1,)
+  std::span<const Rank> members;              // (B, members_per_tree)
   std::size_t members_per_tree;
-  std::span<const Bin> missing;                 // (p,) missing bin of every feature
-  std::size_t n_rows;                           // training rows
+  std::span<const Bin> missing;  // (p,) missing bin of every feature
+  std::size_t n_rows;            // training rows
 
   std::size_t n_trees() const { return node_offset.size() - 1; }
   std::size_t n_features() const { return missing.size(); }
-
-  LeafId leaf(std::size_t tree, const Bin* row) const {
-    return find_leaf(nodes.data() + node_offset[tree], subsets.data() + subset_offset[tree],
-                     missing.data(), row);
-  }
 
   // The members of a leaf, in time order.
   std::span<const Rank> leaf_members(std::size_t tree, LeafId leaf) const {

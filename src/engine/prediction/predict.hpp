@@ -1,4 +1,4 @@
-// The line of prediction: leaf of every tree -> weights in time order -> (d, c) -> curve -> answer.
+// The line of prediction: leaf of every tree -> weights by time -> (d, c) -> curve -> answer.
 #pragma once
 
 #include <algorithm>
@@ -24,26 +24,28 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
   };
   const std::size_t rows = source.rows();
   const std::size_t blocks = (rows + block_size - 1) / block_size;
-  const std::size_t workers = std::min<std::size_t>(static_cast<std::size_t>(std::max(1, n_threads)), blocks);
+  const std::size_t workers =
+      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, n_threads)), blocks);
   std::vector<std::unique_ptr<Scratch>> scratch(workers);
   parallel_for(blocks, static_cast<int>(workers), monitor, [&](std::size_t item, int worker) {
     auto& own = scratch[static_cast<std::size_t>(worker)];
     if (!own)
-      own.reset(new Scratch{WeightAccumulator(target.time_index.size()), {}, {},
-                            make_censoring_curve(censoring, target), answer.worker()});
+      own.reset(new Scratch{WeightAccumulator(target.time_index.size()),
+                            {},
+                            {},
+                            make_censoring_curve(censoring, target),
+                            answer.worker()});
     const std::size_t begin = item * block_size;
     const std::size_t end = std::min(rows, begin + block_size);
     source.prepare(begin, end, own->block);
     for (std::size_t row = begin; row < end; ++row) {
       if (monitor.stopped()) return;
       source.add(row, own->block, own->weights);
-      own->curve.weights.clear();
-      own->weights.drain(
-          [&](Rank rank, double weight) { own->curve.weights.push_back({rank, weight}); });
+      own->curve.weights = own->weights.drain();
       if (own->curve.weights.empty()) continue;
-      beran(target, own->curve);
-      if (own->censoring) own->censoring->apply(target, row, own->curve);
-      answer.take(row, own->curve, own->censoring.get(), own->worker);
+      make_steps(target, own->curve);
+      own->censoring->apply(target, row, own->curve);
+      answer.take(row, own->curve, *own->censoring, own->worker);
     }
   });
 }

@@ -6,90 +6,117 @@
 
 namespace cqrf {
 
-// The points through which the inverted curve goes: (e_j, S(e_j)) or the midpoints of the jumps.
-void QuantileSolver::build_points(const TargetView& target, const Curve& curve) {
-  points_.clear();
-  double before = 1;
-  if (options_.interpolation == Interpolation::kLinear) {
-    const auto first = std::find_if(curve.steps.begin(), curve.steps.end(),
-                                    [](const Step& step) { return step.candidate; });
-    points_.push_back({target.times[first->time], 1.0});
-  }
-  for (const Step& step : curve.steps) {
-    if (!step.jump) continue;
-    const double at = options_.interpolation == Interpolation::kMidpoint
-                          ? (before + step.survival) / 2
-                          : step.survival;
-    points_.push_back({target.times[step.time], at});
-    before = step.survival;
-  }
-  last_survival_ = curve.steps.back().survival;
+// The last jump before a step, or kNone.
+std::size_t QuantileSolver::jump_before(std::size_t step) const {
+  while (step-- > 0)
+    if (curve_->jump[step]) return step;
+  return kNone;
 }
 
-// The curve that `invert` inverts, as a function of time. Beyond the last jump it is S itself.
-double QuantileSolver::survival_at(double time) const {
-  const auto next = std::upper_bound(points_.begin(), points_.end(), time,
-                                     [](double t, const Point& p) { return t < p.time; });
-  if (next == points_.begin()) return 1;
-  if (next == points_.end()) return last_survival_;
-  const Point& left = next[-1];
-  if (options_.interpolation == Interpolation::kLower) return left.survival;
-  const double share = (time - left.time) / (next->time - left.time);
-  return left.survival + share * (next->survival - left.survival);
+// The first jump at or after a step, or kNone.
+std::size_t QuantileSolver::jump_from(std::size_t step) const {
+  for (; step < curve_->steps.size(); ++step)
+    if (curve_->jump[step]) return step;
+  return kNone;
+}
+
+// The height of the inverted curve at a jump.
+double QuantileSolver::height(std::size_t jump) const {
+  if (options_.interpolation != Interpolation::kMidpoint) return curve_->survival[jump];
+  const double before = jump == 0 ? 1.0 : curve_->survival[jump - 1];
+  return (before + curve_->survival[jump]) / 2;
+}
+
+// The inverted curve as a function of time; mirrored, its limit from the left, since T > s means
+// -T < -s. From the last jump on it is S itself.
+double QuantileSolver::survival_at(double at) const {
+  const auto& steps = curve_->steps;
+  const auto next_step = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
+    const double t = target_->times[step.time];
+    return options_.mirrored ? t < at : t <= at;
+  });
+  const std::size_t next = jump_from(static_cast<std::size_t>(next_step - steps.begin()));
+  const std::size_t last = jump_before(static_cast<std::size_t>(next_step - steps.begin()));
+  if (next == kNone) return curve_->survival.back();
+  double left_time = first_;
+  double left_height = 1;
+  if (last == kNone) {
+    if (options_.interpolation != Interpolation::kLinear || at <= first_) return 1;
+  } else {
+    left_time = time(last);
+    left_height = height(last);
+    if (options_.interpolation == Interpolation::kLower) return left_height;
+  }
+  return left_height + (at - left_time) / (time(next) - left_time) * (height(next) - left_height);
 }
 
 double QuantileSolver::invert(double level) const {
-  const auto next = std::partition_point(points_.begin(), points_.end(), [&](const Point& p) {
-    return p.survival > level + kLevelTolerance;
-  });
-  // Above the first point the answer is the first time; below the last midpoint, the last.
-  if (next == points_.begin()) return next->time;
-  if (next == points_.end()) return next[-1].time;
-  if (options_.interpolation == Interpolation::kLower || next->survival >= level) return next->time;
-  const Point& left = next[-1];
-  const double share = (left.survival - level) / (left.survival - next->survival);
-  return left.time + share * (next->time - left.time);
+  const double reached = level + kLevelTolerance;
+  // Heights lie between S(e_j-) and S(e_j): the crossing is at the jump where S falls to the
+  // level, or at the one after it.
+  const auto& survival = curve_->survival;
+  const auto crossing =
+      std::partition_point(survival.begin(), survival.end(), [&](double s) { return s > reached; });
+  std::size_t next = static_cast<std::size_t>(crossing - survival.begin());
+  if (height(next) > reached) {
+    const std::size_t last = next;
+    next = jump_from(next + 1);
+    // Below the last midpoint the answer is the last time.
+    if (next == kNone) return time(last);
+  }
+  if (options_.interpolation == Interpolation::kLower || height(next) >= level) return time(next);
+  const std::size_t last = jump_before(next);
+  // Above the first midpoint the answer is the first time; the linear curve begins with S = 1.
+  if (last == kNone && options_.interpolation == Interpolation::kMidpoint) return time(next);
+  const double left_time = last == kNone ? first_ : time(last);
+  const double left_height = last == kNone ? 1.0 : height(last);
+  const double share = (left_height - level) / (left_height - height(next));
+  return left_time + share * (time(next) - left_time);
 }
 
 // The paper's rule with the authors' guard: candidates up to the largest uncensored time, the
 // first smallest |S_n| wins.
-double QuantileSolver::argmin(const TargetView& target, const Curve& curve, double level) const {
-  const Step* last = nullptr;
-  for (const Step& step : curve.steps)
-    if (step.candidate && step.events > 0) last = &step;
-  if (last == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  const Step* best = nullptr;
+double QuantileSolver::argmin(double level) const {
+  const auto& steps = curve_->steps;
+  std::size_t end = 0;
+  for (std::size_t k = 0; k < steps.size(); ++k)
+    if (steps[k].candidate && steps[k].events > 0) end = k + 1;
+  double answer = std::numeric_limits<double>::quiet_NaN();
   double smallest = std::numeric_limits<double>::infinity();
-  for (const Step* step = curve.steps.data(); step <= last; ++step) {
-    if (!step->candidate) continue;
-    const double loss = std::abs(level * step->censoring - step->after);
+  for (std::size_t k = 0; k < end; ++k) {
+    if (!steps[k].candidate) continue;
+    const double loss = std::abs(level * curve_->censoring[k] - steps[k].after / curve_->total);
     if (loss < smallest - kLevelTolerance) {
       smallest = loss;
-      best = step;
+      answer = time(k);
     }
   }
-  return target.times[best->time];
+  return answer;
 }
 
 void QuantileSolver::solve(const TargetView& target, const Curve& curve,
                            std::span<const double> levels, double after, double* quantiles,
                            std::uint8_t* identified) {
-  build_points(target, curve);
+  target_ = &target;
+  curve_ = &curve;
+  const auto candidate = [](const Step& step) { return step.candidate; };
+  first_ = target.times[std::find_if(curve.steps.begin(), curve.steps.end(), candidate)->time];
+  largest_ = target.times[std::find_if(curve.steps.rbegin(), curve.steps.rend(), candidate)->time];
+
   const bool conditional = !std::isnan(after);
-  const double reached = conditional ? survival_at(after) : 1;
-  double largest = -std::numeric_limits<double>::infinity();
-  for (const Step& step : curve.steps)
-    if (step.candidate) largest = target.times[step.time];
+  double reached = conditional ? survival_at(after) : 1;
+  // Mirrored, a condition beyond all times says nothing: mass that S leaves is not beyond it.
+  if (conditional && options_.mirrored && after > largest_) reached = 0;
 
   for (std::size_t j = 0; j < levels.size(); ++j) {
     double level = levels[j];
     // P(T > q | T > s) = S(q) / S(s); mirrored, P(T > q | T < s) = (S(q) - S(s)) / (1 - S(s)).
     if (conditional) level = options_.mirrored ? reached + level * (1 - reached) : level * reached;
-    bool known = !points_.empty() && last_survival_ <= level + kLevelTolerance;
+    bool known = curve.survival.back() <= level + kLevelTolerance;
     if (conditional) known = known && (options_.mirrored ? reached < 1 : reached > 0);
-    double answer = largest;
+    double answer = largest_;
     if (options_.solver == Solver::kArgmin) {
-      const double found = argmin(target, curve, level);
+      const double found = argmin(level);
       if (!std::isnan(found)) answer = found;
     } else if (known) {
       answer = invert(level);

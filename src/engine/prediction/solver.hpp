@@ -18,30 +18,36 @@ struct SolveOptions {
   bool mirrored = false;
 };
 
-// Solves S_n(q; tau) = G(q) ((1 - tau) - S(q)) = 0. One object per worker.
+// Solves S_n(q; tau) = G(q) ((1 - tau) - S(q)) = 0. The inverted curve goes through a point at each
+// jump e_j of S: (e_j, S(e_j)), or with midpoints (e_j, (S(e_j-) + S(e_j)) / 2). Points are found
+// by bisection, none is stored. One object per worker.
 class QuantileSolver {
  public:
-  explicit QuantileSolver(const SolveOptions& options) : options_(options) {}
+  explicit QuantileSolver(const SolveOptions& options) : options_(options) {
+    // The argmin rule knows steps only.
+    if (options.solver == Solver::kArgmin) options_.interpolation = Interpolation::kLower;
+  }
 
   // levels: 1 - tau. `after` conditions on T beyond that time (NaN: no condition).
   void solve(const TargetView& target, const Curve& curve, std::span<const double> levels,
              double after, double* quantiles, std::uint8_t* identified);
 
  private:
-  // A point of the monotone curve that is inverted.
-  struct Point {
-    double time;
-    double survival;
-  };
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-  void build_points(const TargetView& target, const Curve& curve);
-  double survival_at(double time) const;
+  double time(std::size_t step) const { return target_->times[curve_->steps[step].time]; }
+  std::size_t jump_before(std::size_t step) const;
+  std::size_t jump_from(std::size_t step) const;
+  double height(std::size_t jump) const;
+  double survival_at(double at) const;
   double invert(double level) const;
-  double argmin(const TargetView& target, const Curve& curve, double level) const;
+  double argmin(double level) const;
 
   SolveOptions options_;
-  std::vector<Point> points_;
-  double last_survival_ = 1;
+  const TargetView* target_ = nullptr;
+  const Curve* curve_ = nullptr;
+  double first_ = 0;    // smallest candidate
+  double largest_ = 0;  // largest candidate
 };
 
 }  // namespace cqrf

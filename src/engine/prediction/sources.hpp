@@ -9,6 +9,7 @@
 //   };
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -32,8 +33,11 @@ inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin
   block.begin = begin;
   block.leaves.resize((end - begin) * trees);
   for (std::size_t t = 0; t < trees; ++t)
-    for (std::size_t row = begin; row < end; ++row)
-      block.leaves[(row - begin) * trees + t] = forest.leaf(t, bins + row * forest.n_features());
+    find_leaves(
+        forest.nodes.data() + forest.node_offset[t],
+        forest.subsets.data() + forest.subset_offset[t], end - begin,
+        [&](std::size_t i) { return bins + (begin + i) * forest.n_features(); },
+        [&](std::size_t i, LeafId leaf) { block.leaves[i * trees + t] = leaf; });
 }
 
 // Paper eq. rf_weight: the mean over trees of 1{i in leaf(x)} / leaf size; rows count with their
@@ -52,19 +56,31 @@ class ForestSource {
   void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
     const std::size_t trees = forest_.n_trees();
     const LeafId* leaves = block.leaves.data() + (row - block.begin) * trees;
-    for (std::size_t t = 0; t < trees; ++t) add_leaf(forest_.leaf_members(t, leaves[t]), out);
+    for (std::size_t t = 0; t < trees; ++t) {
+      if (t + kAhead < trees) prefetch(forest_.leaf_members(t + kAhead, leaves[t + kAhead]));
+      add_leaf(forest_.leaf_members(t, leaves[t]), out);
+    }
   }
 
  private:
+  // Leaves lie far apart in memory: the next ones are on their way while one is added.
+  static constexpr std::size_t kAhead = 2;
+  static void prefetch(std::span<const Rank> members) {
+    constexpr std::size_t kCacheLine = 64 / sizeof(Rank);
+    constexpr std::size_t kMost = 16 * kCacheLine;
+    const std::size_t size = std::min(members.size(), kMost);
+    for (std::size_t i = 0; i < size; i += kCacheLine) __builtin_prefetch(members.data() + i);
+  }
+
   void add_leaf(std::span<const Rank> members, WeightAccumulator& out) const {
     if (target_.weight.empty()) {
       const double share = 1.0 / static_cast<double>(members.size());
-      for (const Rank rank : members) out.add(rank, share);
+      out.add(members, [=](Rank) { return share; });
       return;
     }
     double total = 0;
     for (const Rank rank : members) total += target_.weight[rank];
-    for (const Rank rank : members) out.add(rank, target_.weight[rank] / total);
+    out.add(members, [&](Rank rank) { return target_.weight[rank] / total; });
   }
 
   const Forest& forest_;
@@ -97,11 +113,15 @@ class OutOfBagSource {
     for (std::size_t t = 0; t < trees; ++t) {
       if ((in_bag_[t * words_ + (row >> 6)] >> (row & 63)) & 1) continue;
       const auto members = forest_.leaf_members(t, leaves[t]);
+      // Members are in order: what comes before the row itself, and what comes after it.
+      const auto self = std::lower_bound(members.begin(), members.end(), row);
+      const auto before = std::span(members.begin(), self);
+      const auto after = std::span(self + (self != members.end() && *self == row), members.end());
       double total = 0;
-      for (const Rank rank : members)
-        if (rank != row) total += weight(rank);
-      for (const Rank rank : members)
-        if (rank != row) out.add(rank, weight(rank) / total);
+      for (const auto part : {before, after})
+        for (const Rank rank : part) total += weight(rank);
+      for (const auto part : {before, after})
+        out.add(part, [&](Rank rank) { return weight(rank) / total; });
     }
   }
 
@@ -130,7 +150,9 @@ class MatrixSource {
   void add(std::size_t row, const Block&, WeightAccumulator& out) const {
     for (std::int64_t i = indptr_[row]; i < indptr_[row + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (values_[at] > 0) out.add(rank_[static_cast<std::size_t>(indices_[at])], values_[at]);
+      if (values_[at] > 0)
+        out.add(std::span(&rank_[static_cast<std::size_t>(indices_[at])], 1),
+                [&](Rank) { return values_[at]; });
     }
   }
 

@@ -16,15 +16,15 @@ namespace cqrf {
 class LogrankRule {
  public:
   using Stat = ScalarStat;
+  using Gain = SquaredErrorGain;
+  static constexpr bool kPerNode = true;
 
   explicit LogrankRule(const Outcomes& outcomes) : outcomes_(outcomes) {}
 
-  bool relabel(std::span<const SampledRow> rows, Stat* labels) {
+  void relabel(std::span<const SampledRow> rows, Stat* labels) {
     std::uint64_t at_risk = 0;
     for (const SampledRow& row : rows) at_risk += row.weight;
     double hazard = 0;
-    std::int64_t first = 0;
-    bool alike = true;
     for (std::size_t begin = 0; begin < rows.size();) {
       const TimeIndex time = outcomes_.time_index[rows[begin].rank];
       std::uint64_t events = 0;
@@ -37,19 +37,20 @@ class LogrankRule {
       hazard += static_cast<double>(events) / static_cast<double>(at_risk);
       for (; begin < end; ++begin) {
         const double score = (outcomes_.event[rows[begin].rank] ? 1.0 : 0.0) - hazard;
-        const std::int64_t label = std::llround(score * kScale);
-        labels[begin] = {label * rows[begin].weight, rows[begin].weight, 1};
-        if (begin == 0) first = label;
-        alike = alike && label == first;
+        labels[begin] = Stat::of(std::llround(score * kScale), rows[begin].weight);
       }
       at_risk -= leaving;
     }
-    return !alike;
   }
 
-  static double gain(const Stat& left, const Stat& total) {
-    return squared_error_gain(left, total);
+  // Scores differ as soon as an event separates two times or two kinds of rows.
+  bool pure(std::span<const SampledRow> rows, const Stat* labels) const {
+    const auto label = [&](std::size_t i) { return labels[i].sum() / rows[i].weight; };
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if (label(i) != label(0)) return false;
+    return true;
   }
+
   static double order(const Stat& category) { return mean_label(category); }
 
  private:

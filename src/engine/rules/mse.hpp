@@ -10,22 +10,22 @@ namespace cqrf {
 class MseRule {
  public:
   using Stat = ScalarStat;
+  using Gain = SquaredErrorGain;
+  static constexpr bool kPerNode = false;
 
   explicit MseRule(const Outcomes& outcomes)
       : outcomes_(outcomes), label_(scaled_times(outcomes.times)) {}
 
-  bool relabel(std::span<const SampledRow> rows, Stat* labels) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const std::int64_t label = label_[outcomes_.time_index[rows[i].rank]];
-      labels[i] = {label * rows[i].weight, rows[i].weight, 1};
-    }
-    // Rows are in time order: the node is pure when its first and last times agree.
-    return outcomes_.time_index[rows.front().rank] != outcomes_.time_index[rows.back().rank];
+  void relabel(std::span<const SampledRow> rows, Stat* labels) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      labels[i] = Stat::of(label_[outcomes_.time_index[rows[i].rank]], rows[i].weight);
   }
 
-  static double gain(const Stat& left, const Stat& total) {
-    return squared_error_gain(left, total);
+  // Rows are in time order: the first and the last tell.
+  bool pure(std::span<const SampledRow> rows, const Stat*) const {
+    return outcomes_.time_index[rows.front().rank] == outcomes_.time_index[rows.back().rank];
   }
+
   static double order(const Stat& category) { return mean_label(category); }
 
  private:

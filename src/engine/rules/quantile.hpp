@@ -16,26 +16,27 @@ class QuantileRule {
 
   struct Stat {
     std::array<std::uint32_t, kClasses> in_class{};
-    std::uint32_t weight = 0;
-    std::uint32_t count = 0;
+    std::uint64_t packed = 0;  // weight and number of distinct rows, as in ScalarStat
+
+    std::uint32_t weight() const { return static_cast<std::uint32_t>(packed >> 32); }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(packed); }
 
     Stat& operator+=(const Stat& other) {
       for (std::size_t c = 0; c < kClasses; ++c) in_class[c] += other.in_class[c];
-      weight += other.weight;
-      count += other.count;
+      packed += other.packed;
       return *this;
     }
     Stat& operator-=(const Stat& other) {
       for (std::size_t c = 0; c < kClasses; ++c) in_class[c] -= other.in_class[c];
-      weight -= other.weight;
-      count -= other.count;
+      packed -= other.packed;
       return *this;
     }
   };
+  static constexpr bool kPerNode = true;
 
   explicit QuantileRule(const Outcomes& outcomes) : outcomes_(outcomes) {}
 
-  bool relabel(std::span<const SampledRow> rows, Stat* labels) {
+  void relabel(std::span<const SampledRow> rows, Stat* labels) {
     std::uint64_t total = 0;
     for (const SampledRow& row : rows) total += row.weight;
     // A class ends at the last row of the time at which the weight so far reaches its level.
@@ -46,36 +47,50 @@ class QuantileRule {
       for (; begin < rows.size() && outcomes_.time_index[rows[begin].rank] == time; ++begin) {
         labels[begin] = {};
         labels[begin].in_class[label] = rows[begin].weight;
-        labels[begin].weight = rows[begin].weight;
-        labels[begin].count = 1;
+        labels[begin].packed = std::uint64_t{rows[begin].weight} << 32 | 1;
         reached += rows[begin].weight;
       }
       while (label + 1 < kClasses &&
              static_cast<double>(reached) >= kLevels[label] * static_cast<double>(total))
         ++label;
     }
-    return labels[0].in_class != labels[rows.size() - 1].in_class &&
-           outcomes_.time_index[rows.front().rank] != outcomes_.time_index[rows.back().rank];
+  }
+
+  // Rows are in time order: the first and the last tell.
+  bool pure(std::span<const SampledRow> rows, const Stat* labels) const {
+    const auto& first = labels[0].in_class;
+    const auto& last = labels[rows.size() - 1].in_class;
+    for (std::size_t c = 0; c < kClasses; ++c)
+      if ((first[c] > 0) != (last[c] > 0)) return false;
+    return true;
   }
 
   // sum_c n_Lc^2 / n_L + n_Rc^2 / n_R: the impurity reduction up to a constant.
-  static double gain(const Stat& left, const Stat& total) {
-    double left_squares = 0;
-    double right_squares = 0;
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      const double l = left.in_class[c];
-      const double r = total.in_class[c] - left.in_class[c];
-      left_squares += l * l;
-      right_squares += r * r;
+  struct Gain {
+    explicit Gain(const Stat& sum) : total(sum) {}
+
+    Score operator()(const Stat& left) const {
+      double left_squares = 0;
+      double right_squares = 0;
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        const double l = left.in_class[c];
+        const double r = total.in_class[c] - left.in_class[c];
+        left_squares += l * l;
+        right_squares += r * r;
+      }
+      const double w_left = left.weight();
+      const double w_right = total.weight() - left.weight();
+      return {left_squares * w_right + right_squares * w_left, w_left * w_right};
     }
-    return left_squares / left.weight + right_squares / (total.weight - left.weight);
-  }
+
+    Stat total;
+  };
 
   // The mean class, the natural order of intervals of time.
   static double order(const Stat& category) {
     double sum = 0;
     for (std::size_t c = 0; c < kClasses; ++c) sum += static_cast<double>(c) * category.in_class[c];
-    return sum / category.weight;
+    return sum / category.weight();
   }
 
  private:

@@ -5,12 +5,15 @@
 // only: sums are exact, so that a split does not depend on the order of rows or of threads.
 //
 //   struct Rule {
-//     using Stat = ...;                        // +=, -=, members `weight` and `count`
+//     using Stat = ...;                        // +=, -=, weight(), count()
+//     static constexpr bool kPerNode = ...;    // labels depend on the node, not on the row alone
 //     explicit Rule(const Outcomes&);
-//     // Fills labels[i] for rows[i]; rows are in time order. False: all alike, nothing to gain.
-//     bool relabel(std::span<const SampledRow> rows, Stat* labels);
-//     // Larger is better; comparable between the splits of one node.
-//     static double gain(const Stat& left, const Stat& total);
+//     // Fills labels[i] for rows[i]; rows are in time order.
+//     void relabel(std::span<const SampledRow> rows, Stat* labels);
+//     // True when all labels of a node are alike: there is nothing to gain.
+//     bool pure(std::span<const SampledRow> rows, const Stat* labels) const;
+//     // Scores the splits of a node by the sum on the left. Larger is better.
+//     struct Gain { explicit Gain(const Stat& total); Score operator()(const Stat& left) const; };
 //     // Orders the categories of a categorical feature before the cut is searched.
 //     static double order(const Stat& category);
 //   };
@@ -40,39 +43,65 @@ struct Outcomes {
 };
 
 // The sum of integer labels. |label| <= 2^30 and the weights of a tree add up to less than 2^31,
-// so `sum` cannot overflow.
-struct ScalarStat {
-  std::int64_t sum = 0;
-  std::uint32_t weight = 0;
-  std::uint32_t count = 0;  // distinct rows
+// so that it cannot overflow. Weight and number of distinct rows share a word, and the two words
+// share a register: a row costs a histogram one addition.
+class ScalarStat {
+ public:
+  static ScalarStat of(std::int64_t label, std::uint32_t weight) {
+    ScalarStat stat;
+    stat.words_ = Words{label * weight, static_cast<std::int64_t>(std::uint64_t{weight} << 32 | 1)};
+    return stat;
+  }
+  std::int64_t sum() const { return words_[0]; }
+  std::uint32_t weight() const {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(words_[1]) >> 32);
+  }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(words_[1]); }
 
   ScalarStat& operator+=(const ScalarStat& other) {
-    sum += other.sum;
-    weight += other.weight;
-    count += other.count;
+    words_ += other.words_;
     return *this;
   }
   ScalarStat& operator-=(const ScalarStat& other) {
-    sum -= other.sum;
-    weight -= other.weight;
-    count -= other.count;
+    words_ -= other.words_;
     return *this;
+  }
+
+ private:
+  // A vector of the compiler's (GCC and Clang), not of one processor's.
+  using Words = std::int64_t __attribute__((vector_size(16)));
+  Words words_{};
+};
+
+// The score of a split as a fraction: two products compare faster than one division.
+struct Score {
+  double numerator = -1;  // worse than every split
+  double denominator = 1;
+
+  bool operator>(const Score& other) const {
+    return numerator * other.denominator > other.numerator * denominator;
   }
 };
 
 // The reduction of the weighted sum of squares, up to a factor that is the same for every split
-// of the node: W * (S_L - w_L * mean)^2 / (w_L * w_R). The deviation from the node's mean loses
-// fewer digits than a difference of two squares.
-inline double squared_error_gain(const ScalarStat& left, const ScalarStat& total) {
-  const double w_left = left.weight;
-  const double w_right = total.weight - left.weight;
-  const double mean = static_cast<double>(total.sum) / total.weight;
-  const double deviation = static_cast<double>(left.sum) - w_left * mean;
-  return deviation * deviation / (w_left * w_right);
-}
+// of the node: (S_L - w_L * mean)^2 / (w_L * w_R). The deviation from the node's mean loses fewer
+// digits than a difference of two squares.
+struct SquaredErrorGain {
+  explicit SquaredErrorGain(const ScalarStat& total)
+      : weight(total.weight()), mean(static_cast<double>(total.sum()) / weight) {}
+
+  Score operator()(const ScalarStat& left) const {
+    const double w_left = left.weight();
+    const double deviation = static_cast<double>(left.sum()) - w_left * mean;
+    return {deviation * deviation, w_left * (weight - w_left)};
+  }
+
+  double weight;
+  double mean;
+};
 
 inline double mean_label(const ScalarStat& stat) {
-  return static_cast<double>(stat.sum) / stat.weight;
+  return static_cast<double>(stat.sum()) / stat.weight();
 }
 
 }  // namespace cqrf

@@ -1,9 +1,12 @@
 // What a search for a cut sees of a node, and what it answers.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <span>
+#include <vector>
 
+#include "../lanes.hpp"
 #include "../rules/rule.hpp"
 #include "../tree/tree.hpp"
 
@@ -11,36 +14,82 @@ namespace cqrf {
 
 // The binned training features, row-major: the bins of a row share a cache line.
 struct BinnedFeatures {
-  const Bin* bins;                          // (n, p)
-  std::size_t n_features;                   // p
-  std::span<const Bin> missing;             // (p,) the missing bin = the number of value bins
+  const Bin* bins;                            // (n, p)
+  std::size_t n_features;                     // p
+  std::span<const Bin> missing;               // (p,) the missing bin = the number of value bins
   std::span<const std::uint8_t> categorical;  // (p,)
 
   const Bin* row(Rank rank) const { return bins + std::size_t{rank} * n_features; }
 };
 
-template <class Stat>
-struct NodeView {
-  const BinnedFeatures& features;
-  std::span<const SampledRow> rows;  // in time order
-  const Stat* labels;                // parallel to rows
-  Stat total;                        // their sum
-  std::uint32_t min_leaf;            // distinct rows that each side must have
-
-  bool admissible(std::uint32_t left_count) const {
-    return left_count >= min_leaf && total.count - left_count >= min_leaf;
+// Rows of bins of which sixteen bytes can be read at any feature: the last rows, where that would
+// leave the array, are read from a copy with room behind it.
+class PaddedRows {
+ public:
+  PaddedRows(const BinnedFeatures& features, std::size_t n_rows)
+      : features_(features), first_copied_(n_rows - std::min(n_rows, kLanes)) {
+    const Bin* begin = features.row(static_cast<Rank>(first_copied_));
+    const Bin* end = features.row(static_cast<Rank>(n_rows));
+    copy_.assign(begin, end);
+    copy_.resize(copy_.size() + kLanes);
   }
+
+  const Bin* row(Rank rank) const {
+    return rank < first_copied_ ? features_.row(rank)
+                                : copy_.data() + (rank - first_copied_) * features_.n_features;
+  }
+
+ private:
+  const BinnedFeatures& features_;
+  std::size_t first_copied_;
+  std::vector<Bin> copy_;
 };
 
+template <class Rule>
+struct NodeView {
+  const BinnedFeatures& features;
+  std::span<const SampledRow> rows;   // in time order
+  const typename Rule::Stat* labels;  // parallel to rows
+  typename Rule::Stat total;          // their sum
+  std::uint32_t min_leaf;             // distinct rows that each side must have
+  typename Rule::Gain gain{total};
+
+  bool admissible(std::uint32_t left_count) const {
+    return left_count >= min_leaf && total.count() - left_count >= min_leaf;
+  }
+  bool majority(std::uint32_t left_count) const { return left_count * 2 > total.count(); }
+};
+
+// The best split so far.
+template <class Rule>
 struct Split {
-  double gain = -std::numeric_limits<double>::infinity();
+  using Stat = typename Rule::Stat;
+
+  Score score;
   std::uint32_t feature = 0;
   bool categorical = false;
   bool missing_left = false;
   Bin bin = 0;      // numeric: bins up to this one go left
   BinSet left{};    // categorical: these bins go left
+  Stat left_sum{};  // of the labels on the left
 
-  bool found() const { return gain > -std::numeric_limits<double>::infinity(); }
+  bool found() const { return left_sum.count() > 0; }
+
+  // Takes a numeric cut if it is admissible and better.
+  void propose(const NodeView<Rule>& node, std::uint32_t at, Bin cut, const Stat& sum,
+               bool with_missing) {
+    if (!node.admissible(sum.count())) return;
+    const Score candidate = node.gain(sum);
+    if (candidate > score) *this = {candidate, at, false, with_missing, cut, {}, sum};
+  }
+
+  // Takes a split of the categories if it is admissible and better.
+  void propose(const NodeView<Rule>& node, std::uint32_t at, const BinSet& set, const Stat& sum,
+               bool with_missing) {
+    if (!node.admissible(sum.count())) return;
+    const Score candidate = node.gain(sum);
+    if (candidate > score) *this = {candidate, at, true, with_missing, 0, set, sum};
+  }
 };
 
 }  // namespace cqrf

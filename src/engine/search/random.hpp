@@ -1,9 +1,9 @@
-// Random cuts (extremely randomised trees): `n_thresholds` cuts of each feature, drawn uniformly
-// among the admissible ones. Drawing among the admissible is the same as redrawing a rejected cut,
-// and a node ends only where no admissible cut exists.
+// Random cuts (extremely randomised trees): `n_thresholds` cuts of each feature, uniform among the
+// admissible ones. A rejected draw is redrawn, and a node ends only where no admissible cut exists.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "../random.hpp"
@@ -15,88 +15,150 @@ template <class Rule>
 class RandomSearch {
  public:
   using Stat = typename Rule::Stat;
+  using Node = NodeView<Rule>;
 
-  explicit RandomSearch(int n_thresholds) : n_thresholds_(n_thresholds) {}
+  RandomSearch(const BinnedFeatures& features, std::size_t n_rows, int n_thresholds)
+      : rows_(features, n_rows), n_thresholds_(n_thresholds) {}
 
-  void examine(const NodeView<Stat>& node, std::span<const std::uint32_t> features, Random& random,
-               Split& best) {
-    find_ranges(node, features);
-    cuts_.clear();
-    for (std::size_t j = 0; j < features.size(); ++j) {
-      const std::uint32_t feature = features[j];
-      const bool simple = node.min_leaf <= 1 && !node.features.categorical[feature] &&
-                          highest_[j] != node.features.missing[feature];
-      if (!simple) {
-        examine_counted(node, feature, random, best);
-      } else if (lowest_[j] < highest_[j]) {
-        for (int draw = 0; draw < n_thresholds_; ++draw) {
-          const auto width = static_cast<std::uint32_t>(highest_[j] - lowest_[j]);
-          cuts_.push_back({feature, static_cast<Bin>(lowest_[j] + random.below(width))});
-        }
-      }
-    }
-    evaluate_cuts(node, best);
+  void examine(const Node& node, std::span<const std::uint32_t> features, Random& random,
+               Split<Rule>& best) {
+    for (std::size_t begin = 0; begin < features.size(); begin += kLanes)
+      examine_lanes(node, features.subspan(begin, std::min(kLanes, features.size() - begin)),
+                    random, best);
   }
 
  private:
-  struct Cut {
-    std::uint32_t feature;
-    Bin bin;
-  };
-  // Left sums of this many cuts are kept at once; they stay in registers and the first cache.
-  static constexpr std::size_t kGroup = 8;
   // Orders of the categories that are tried before a categorical feature is given up.
   static constexpr int kOrders = 16;
+  // Rows are summed by which of four cuts they pass: one addition serves four features.
+  static constexpr std::size_t kCuts = 4;
+  static constexpr std::size_t kPatterns = 1 << kCuts;
 
-  // The lowest and highest bin of each feature in the node.
-  void find_ranges(const NodeView<Stat>& node, std::span<const std::uint32_t> features) {
-    lowest_.assign(features.size(), 255);
-    highest_.assign(features.size(), 0);
-    for (const SampledRow& sampled : node.rows) {
-      const Bin* row = node.features.row(sampled.rank);
-      for (std::size_t j = 0; j < features.size(); ++j) {
-        const Bin bin = row[features[j]];
-        lowest_[j] = std::min(lowest_[j], bin);
-        highest_[j] = std::max(highest_[j], bin);
+  // The cuts of a feature that may still be admissible: [low, high).
+  struct Range {
+    Bin low;
+    Bin high;
+  };
+
+  // Up to sixteen features side by side.
+  void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
+                     Split<Rule>& best) {
+    // Neighbouring features are read with one load.
+    const bool adjacent = features.back() - features.front() + 1 == features.size();
+    if (adjacent)
+      examine_lanes(node, features, random, best,
+                    [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
+    else
+      examine_lanes(node, features, random, best, [&](Rank rank) {
+        Lanes lanes;
+        const Bin* row = node.features.row(rank);
+        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = row[features[j]];
+        return lanes;
+      });
+  }
+
+  template <class Load>
+  void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
+                     Split<Rule>& best, Load load) {
+    Lanes lowest = load(node.rows[0].rank);
+    Lanes highest = lowest;
+    for (const SampledRow& row : node.rows) {
+      const Lanes lanes = load(row.rank);
+      take_lower(lowest, lanes);
+      take_higher(highest, lanes);
+    }
+    std::array<Range, kLanes> range{};
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      const bool counted = node.features.categorical[features[j]] ||
+                           highest.bin[j] == node.features.missing[features[j]];
+      if (!counted)
+        range[j] = {lowest.bin[j], highest.bin[j]};
+      else
+        examine_counted(node, features[j], random, best);
+    }
+    for (int draw = 0; draw < n_thresholds_; ++draw)
+      draw_cuts(node, features, range, random, best, load);
+  }
+
+  // One cut of each feature; those that leave too few rows on a side narrow the range and are
+  // drawn again.
+  template <class Load>
+  void draw_cuts(const Node& node, std::span<const std::uint32_t> features,
+                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best, Load load) {
+    std::uint32_t waiting = (1u << features.size()) - 1;
+    while (true) {
+      Lanes cuts{};
+      std::uint32_t drawn = 0;
+      for (std::uint32_t bits = waiting; bits != 0; bits &= bits - 1) {
+        const auto j = static_cast<std::size_t>(std::countr_zero(bits));
+        if (range[j].low >= range[j].high) continue;
+        cuts.bin[j] = static_cast<Bin>(range[j].low + random.below(range[j].high - range[j].low));
+        drawn |= 1u << j;
       }
+      if (drawn == 0) return;
+      sum_patterns(node, cuts, drawn, load);
+      waiting = 0;
+      for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
+        const auto j = static_cast<std::size_t>(std::countr_zero(bits));
+        const Stat left = left_sum(j);
+        if (left.count() < node.min_leaf) {
+          range[j].low = static_cast<Bin>(cuts.bin[j] + 1);
+          waiting |= 1u << j;
+        } else if (node.total.count() - left.count() < node.min_leaf) {
+          range[j].high = cuts.bin[j];
+          waiting |= 1u << j;
+        } else {
+          best.propose(node, features[j], cuts.bin[j], left, node.majority(left.count()));
+        }
+      }
+      if (waiting == 0) return;
     }
   }
 
-  void evaluate_cuts(const NodeView<Stat>& node, Split& best) {
-    for (std::size_t begin = 0; begin < cuts_.size(); begin += kGroup) {
-      const std::size_t size = std::min(kGroup, cuts_.size() - begin);
-      const Cut* cuts = cuts_.data() + begin;
-      std::array<Stat, kGroup> left{};
-      for (std::size_t i = 0; i < node.rows.size(); ++i) {
-        const Bin* row = node.features.row(node.rows[i].rank);
-        for (std::size_t j = 0; j < size; ++j)
-          if (row[cuts[j].feature] <= cuts[j].bin) left[j] += node.labels[i];
-      }
-      for (std::size_t j = 0; j < size; ++j) {
-        const bool majority_left = left[j].count * 2 > node.total.count;
-        propose(node, cuts[j].feature, cuts[j].bin, left[j], majority_left, best);
-      }
+  template <class Load>
+  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn, Load load) {
+    const std::size_t groups =
+        (static_cast<std::size_t>(std::bit_width(drawn)) + kCuts - 1) / kCuts;
+    switch (groups) {
+      case 1:
+        sum_patterns<1>(node, cuts, load);
+        break;
+      case 2:
+        sum_patterns<2>(node, cuts, load);
+        break;
+      case 3:
+        sum_patterns<3>(node, cuts, load);
+        break;
+      default:
+        sum_patterns<4>(node, cuts, load);
+        break;
     }
   }
 
-  static void propose(const NodeView<Stat>& node, std::uint32_t feature, Bin bin, const Stat& left,
-                      bool missing_left, Split& best) {
-    if (!node.admissible(left.count)) return;
-    const double gain = Rule::gain(left, node.total);
-    if (!(gain > best.gain)) return;
-    best.gain = gain;
-    best.feature = feature;
-    best.categorical = false;
-    best.bin = bin;
-    best.missing_left = missing_left;
+  template <std::size_t Groups, class Load>
+  void sum_patterns(const Node& node, const Lanes& cuts, Load load) {
+    std::fill_n(patterns_.begin(), Groups * kPatterns, Stat{});
+    for (std::size_t i = 0; i < node.rows.size(); ++i) {
+      const std::uint32_t passed = at_most(load(node.rows[i].rank), cuts);
+      const Stat label = node.labels[i];
+      for (std::size_t g = 0; g < Groups; ++g)
+        patterns_[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
+    }
   }
 
-  // Where admissibility is more than "between the extremes": larger leaves, missing values,
-  // categories.
-  void examine_counted(const NodeView<Stat>& node, std::uint32_t feature, Random& random,
-                       Split& best) {
+  // The sum of the rows that pass cut j.
+  Stat left_sum(std::size_t j) const {
+    const Stat* patterns = patterns_.data() + j / kCuts * kPatterns;
+    Stat sum{};
+    for (std::size_t pattern = 0; pattern < kPatterns; ++pattern)
+      if ((pattern >> j % kCuts) & 1) sum += patterns[pattern];
+    return sum;
+  }
+
+  // Where admissible cuts are not a range: missing values, categories.
+  void examine_counted(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
     count_.fill(0);
-    for (const SampledRow& sampled : node.rows) ++count_[node.features.row(sampled.rank)[feature]];
+    for (const SampledRow& row : node.rows) ++count_[node.features.row(row.rank)[feature]];
     for (int draw = 0; draw < n_thresholds_; ++draw) {
       if (node.features.categorical[feature])
         examine_subset(node, feature, random, best);
@@ -105,38 +167,34 @@ class RandomSearch {
     }
   }
 
-  void examine_cut(const NodeView<Stat>& node, std::uint32_t feature, Random& random,
-                   Split& best) {
+  void examine_cut(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
     const Bin missing_bin = node.features.missing[feature];
     const std::uint32_t n_missing = count_[missing_bin];
-    admissible_.clear();
-    std::uint32_t left = 0;
+    choices_.clear();
+    std::uint32_t below = 0;
     for (int bin = 0; bin < missing_bin; ++bin) {
-      left += count_[static_cast<std::size_t>(bin)];
-      if (node.admissible(left) || node.admissible(left + n_missing))
-        admissible_.push_back(static_cast<Bin>(bin));
+      below += count_[static_cast<std::size_t>(bin)];
+      if (node.admissible(below) || node.admissible(below + n_missing))
+        choices_.push_back(static_cast<Bin>(bin));
     }
-    if (admissible_.empty()) return;
-    const Bin cut = admissible_[random.below(static_cast<std::uint32_t>(admissible_.size()))];
-    Stat left_sum{};
-    Stat missing_sum{};
+    if (choices_.empty()) return;
+    const Bin cut = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
+    Stat left{};
+    Stat missing{};
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
       const Bin bin = node.features.row(node.rows[i].rank)[feature];
       if (bin == missing_bin)
-        missing_sum += node.labels[i];
+        missing += node.labels[i];
       else if (bin <= cut)
-        left_sum += node.labels[i];
+        left += node.labels[i];
     }
-    const bool majority_left = left_sum.count * 2 > node.total.count;
-    propose(node, feature, cut, left_sum, n_missing == 0 && majority_left, best);
-    if (n_missing == 0) return;
-    left_sum += missing_sum;
-    propose(node, feature, cut, left_sum, true, best);
+    best.propose(node, feature, cut, left, false);
+    left += missing;
+    best.propose(node, feature, cut, left, true);
   }
 
   // A random order of the categories present (missing among them), cut at a random place.
-  void examine_subset(const NodeView<Stat>& node, std::uint32_t feature, Random& random,
-                      Split& best) {
+  void examine_subset(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
     const Bin missing_bin = node.features.missing[feature];
     categories_.clear();
     for (int bin = 0; bin <= missing_bin; ++bin)
@@ -144,37 +202,31 @@ class RandomSearch {
     for (int order = 0; order < kOrders; ++order) {
       for (std::size_t i = categories_.size(); i > 1; --i)
         std::swap(categories_[i - 1], categories_[random.below(static_cast<std::uint32_t>(i))]);
-      admissible_.clear();
-      std::uint32_t left = 0;
+      choices_.clear();
+      std::uint32_t below = 0;
       for (std::size_t i = 0; i + 1 < categories_.size(); ++i) {
-        left += count_[categories_[i]];
-        if (node.admissible(left)) admissible_.push_back(static_cast<Bin>(i));
+        below += count_[categories_[i]];
+        if (node.admissible(below)) choices_.push_back(static_cast<Bin>(i));
       }
-      if (!admissible_.empty()) break;
+      if (!choices_.empty()) break;
     }
-    if (admissible_.empty()) return;
-    const Bin last = admissible_[random.below(static_cast<std::uint32_t>(admissible_.size()))];
+    if (choices_.empty()) return;
+    const Bin last = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
     BinSet set{};
     for (std::size_t i = 0; i <= last; ++i) insert(set, categories_[i]);
     Stat left{};
     for (std::size_t i = 0; i < node.rows.size(); ++i)
       if (contains(set, node.features.row(node.rows[i].rank)[feature])) left += node.labels[i];
-    const double gain = Rule::gain(left, node.total);
-    if (!(gain > best.gain)) return;
-    best.gain = gain;
-    best.feature = feature;
-    best.categorical = true;
-    best.left = set;
-    best.missing_left = count_[missing_bin] > 0 ? contains(set, missing_bin)
-                                                : left.count * 2 > node.total.count;
+    best.propose(
+        node, feature, set, left,
+        count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left.count()));
   }
 
+  PaddedRows rows_;
   int n_thresholds_;
-  std::vector<Bin> lowest_;
-  std::vector<Bin> highest_;
-  std::vector<Cut> cuts_;
+  std::array<Stat, kLanes / kCuts * kPatterns> patterns_{};
   std::array<std::uint32_t, kBinCells> count_{};
-  std::vector<Bin> admissible_;
+  std::vector<Bin> choices_;
   std::vector<Bin> categories_;
 };
 

@@ -1,6 +1,7 @@
 #include "grower.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -29,7 +30,7 @@ class Grower final : public TreeGrower {
       : data_(data),
         options_(options),
         rule_(data.outcomes),
-        search_(options.n_thresholds),
+        search_(data.features, data.sampling.n_rows, options.n_thresholds),
         feature_order_(data.features.n_features),
         all_rows_(data.sampling.honest ? 0 : data.sampling.n_rows) {
     std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
@@ -38,16 +39,7 @@ class Grower final : public TreeGrower {
   Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) override {
     const std::uint64_t key = tree_key(options_.seed, tree_index);
     const TreeRows drawn = draw_rows(data_.sampling, key);
-    rows_.resize(drawn.growing.size());
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const Rank rank = drawn.growing[i];
-      const std::uint32_t weight = data_.weight.empty() ? 1 : data_.weight[rank];
-      rows_[i] = {rank, weight * drawn.multiplicity[i]};
-    }
-    labels_.resize(rows_.size());
-    spare_.resize(rows_.size());
-    leaf_of_.assign(data_.sampling.n_rows, kNoLeaf);
-
+    start(drawn);
     Tree tree;
     split_all(tree, child_key(key, kNodeStream), monitor);
     if (data_.sampling.honest) {
@@ -63,7 +55,13 @@ class Grower final : public TreeGrower {
   }
 
  private:
-  // A node that waits to be split: rows_[begin, end).
+  // The rows of a tree; those of a node stand together, in time order, with their labels.
+  struct Rows {
+    std::vector<SampledRow> row;
+    std::vector<Stat> label;
+  };
+
+  // A node that waits to be split: [begin, end) of the rows of its side.
   struct Open {
     NodeId id;
     std::size_t begin;
@@ -71,41 +69,75 @@ class Grower final : public TreeGrower {
     std::uint32_t depth;
     // Streams belong to nodes, not to the order in which they are visited.
     std::uint64_t key;
+    Stat total;  // of the labels; where the rule relabels every node, not used
   };
+
+  // Children are written to the other side, so that a partition moves every row once.
+  Rows& side(std::uint32_t depth) { return sides_[depth % 2]; }
+
+  void start(const TreeRows& drawn) {
+    for (Rows& rows : sides_) {
+      rows.row.resize(drawn.growing.size());
+      rows.label.resize(drawn.growing.size());
+    }
+    Rows& root = side(0);
+    for (std::size_t i = 0; i < drawn.growing.size(); ++i) {
+      const Rank rank = drawn.growing[i];
+      const std::uint32_t weight = data_.weight.empty() ? 1 : data_.weight[rank];
+      root.row[i] = {rank, weight * drawn.multiplicity[i]};
+    }
+    if constexpr (!Rule::kPerNode) rule_.relabel(root.row, root.label.data());
+    leaf_of_.assign(data_.sampling.n_rows, kNoLeaf);
+  }
 
   void split_all(Tree& tree, std::uint64_t root_key, Monitor& monitor) {
     tree.nodes.push_back({});
-    std::vector<Open> open{{0, 0, rows_.size(), 0, root_key}};
+    const Rows& root = side(0);
+    std::vector<Open> open{{0, 0, root.row.size(), 0, root_key, sum(root.label)}};
     LeafId leaves = 0;
     while (!open.empty()) {
       if (monitor.stopped()) throw Stopped{};
       const Open node = open.back();
       open.pop_back();
-      const Split split = find_split(node);
+      const Split<Rule> split = find_split(node);
       if (!split.found()) {
-        for (std::size_t i = node.begin; i < node.end; ++i) leaf_of_[rows_[i].rank] = leaves;
+        const Rows& rows = side(node.depth);
+        for (std::size_t i = node.begin; i < node.end; ++i) leaf_of_[rows.row[i].rank] = leaves;
         tree.nodes[node.id] = {leaves++, 0, Node::kLeaf, 0};
         continue;
       }
       const auto child = static_cast<NodeId>(tree.nodes.size());
       tree.nodes[node.id] = make_node(split, child, tree);
       tree.nodes.resize(tree.nodes.size() + 2);
-      const std::size_t middle = partition(node, tree.nodes[node.id], tree.subsets.data());
-      open.push_back({child + 1, middle, node.end, node.depth + 1, child_key(node.key, 1)});
-      open.push_back({child, node.begin, middle, node.depth + 1, child_key(node.key, 0)});
+      const std::size_t middle = node.begin + split.left_sum.count();
+      partition(node, middle, tree.nodes[node.id], tree.subsets.data());
+      Stat right = node.total;
+      right -= split.left_sum;
+      const std::uint32_t depth = node.depth + 1;
+      open.push_back({child + 1, middle, node.end, depth, child_key(node.key, 1), right});
+      open.push_back({child, node.begin, middle, depth, child_key(node.key, 0), split.left_sum});
     }
   }
 
-  Split find_split(const Open& node) {
-    Split best;
+  static Stat sum(std::span<const Stat> labels) {
+    Stat total{};
+    for (const Stat& label : labels) total += label;
+    return total;
+  }
+
+  Split<Rule> find_split(const Open& node) {
+    Split<Rule> best;
     const std::size_t size = node.end - node.begin;
     if (size < options_.min_samples_split || size < 2 * std::size_t{options_.min_samples_leaf} ||
         node.depth >= options_.max_depth)
       return best;
-    const std::span<const SampledRow> rows(rows_.data() + node.begin, size);
-    if (!rule_.relabel(rows, labels_.data())) return best;
-    NodeView<Stat> view{data_.features, rows, labels_.data(), Stat{}, options_.min_samples_leaf};
-    for (std::size_t i = 0; i < size; ++i) view.total += labels_[i];
+    const std::span rows = std::span(side(node.depth).row).subspan(node.begin, size);
+    const std::span labels = std::span(side(node.depth).label).subspan(node.begin, size);
+    if constexpr (Rule::kPerNode) rule_.relabel(rows, labels.data());
+    if (rule_.pure(rows, labels.data())) return best;
+    const Stat total = Rule::kPerNode ? sum(labels) : node.total;
+    const NodeView<Rule> view{data_.features, rows, labels.data(), total,
+                              options_.min_samples_leaf};
 
     Random random(node.key);
     const std::size_t p = feature_order_.size();
@@ -132,50 +164,55 @@ class Grower final : public TreeGrower {
                 feature_order_[i + random.below(static_cast<std::uint32_t>(p - i))]);
   }
 
-  static Node make_node(const Split& split, NodeId child, Tree& tree) {
-    std::uint32_t rule = split.missing_left ? Node::kMissingLeft : 0;
+  Node make_node(const Split<Rule>& split, NodeId child, Tree& tree) const {
+    const std::uint32_t rule = (split.missing_left ? Node::kMissingLeft : 0u) |
+                               std::uint32_t{data_.features.missing[split.feature]} << 16;
     if (!split.categorical) return {child, split.feature, rule | split.bin, 0};
     tree.subsets.push_back(split.left);
     return {child, split.feature, rule | Node::kCategorical,
             static_cast<std::uint32_t>(tree.subsets.size() - 1)};
   }
 
-  // Stable, so that the rows of every node stay in time order. Returns where the right side begins.
-  std::size_t partition(const Open& open, const Node& node, const BinSet* subsets) {
-    const Bin missing = data_.features.missing[node.feature];
+  // Stable, so that the rows of every node stay in time order; labels that belong to the row move
+  // with it. The right child begins at `middle`.
+  void partition(const Open& open, std::size_t middle, const Node& node, const BinSet* subsets) {
+    const Rows& from = side(open.depth);
+    Rows& to = side(open.depth + 1);
+    const Bin* column = data_.features.bins + node.feature;
+    const std::size_t stride = data_.features.n_features;
     std::size_t left = open.begin;
-    std::size_t right = 0;
+    std::size_t right = middle;
     for (std::size_t i = open.begin; i < open.end; ++i) {
-      const SampledRow row = rows_[i];
-      const Bin bin = data_.features.row(row.rank)[node.feature];
-      const bool to_left = goes_left(node, bin, missing, subsets);
-      rows_[left] = row;
-      spare_[right] = row;
-      left += to_left;
-      right += !to_left;
+      const SampledRow row = from.row[i];
+      const bool goes = goes_left(node, column[row.rank * stride], subsets);
+      const std::size_t at = goes ? left : right;
+      to.row[at] = row;
+      if constexpr (!Rule::kPerNode) to.label[at] = from.label[i];
+      left += goes;
+      right += !goes;
     }
-    std::copy_n(spare_.begin(), right, rows_.begin() + static_cast<std::ptrdiff_t>(left));
-    return left;
   }
 
   // Fills leaf_of_ for the rows that did not grow the tree.
   void route(const Tree& tree, std::span<const Rank> rows) {
+    waiting_.clear();
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (leaf_of_[i] == kNoLeaf)
-        leaf_of_[i] = find_leaf(tree.nodes.data(), tree.subsets.data(),
-                                data_.features.missing.data(), data_.features.row(rows[i]));
+      if (leaf_of_[i] == kNoLeaf) waiting_.push_back(static_cast<std::uint32_t>(i));
+    find_leaves(
+        tree.nodes.data(), tree.subsets.data(), waiting_.size(),
+        [&](std::size_t i) { return data_.features.row(rows[waiting_[i]]); },
+        [&](std::size_t i, LeafId leaf) { leaf_of_[waiting_[i]] = leaf; });
   }
 
   const TrainingData& data_;
   GrowOptions options_;
   Rule rule_;
   Search search_;
-  std::vector<SampledRow> rows_;
-  std::vector<SampledRow> spare_;
-  std::vector<Stat> labels_;
+  std::array<Rows, 2> sides_;
   std::vector<std::uint32_t> feature_order_;
   std::vector<Rank> all_rows_;
   std::vector<LeafId> leaf_of_;
+  std::vector<std::uint32_t> waiting_;
 };
 
 template <class Rule>

@@ -15,12 +15,12 @@
 namespace cqrf {
 
 struct GrowOptions {
-  std::string criterion;           // "mse" | "quantile" | "logrank"
-  int n_thresholds;                // random cuts per feature; 0 = the best cut
+  std::string criterion;  // "mse" | "quantile" | "logrank"
+  int n_thresholds;       // random cuts per feature; 0 = the best cut
   std::uint32_t min_samples_split;
   std::uint32_t min_samples_leaf;
-  std::uint32_t max_depth;         // 2^32 - 1 = no limit
-  std::uint32_t max_features;      // features examined in a node
+  std::uint32_t max_depth;     // 2^32 - 1 = no limit
+  std::uint32_t max_features;  // features examined in a node
   std::uint64_t seed;
 };
 

@@ -13,15 +13,17 @@ void prune_empty(Tree& tree, const BinnedFeatures& features, std::span<const Ran
   // Children follow their parents, so one backward pass tells which subtrees hold a row.
   std::vector<std::uint8_t> holds(tree.nodes.size(), 0);
   std::vector<std::uint8_t> leaf_holds(count_leaves(tree), 0);
-  for (const Rank rank : filling)
-    leaf_holds[find_leaf(tree.nodes.data(), tree.subsets.data(), features.missing.data(),
-                         features.row(rank))] = 1;
+  find_leaves(
+      tree.nodes.data(), tree.subsets.data(), filling.size(),
+      [&](std::size_t i) { return features.row(filling[i]); },
+      [&](std::size_t, LeafId leaf) { leaf_holds[leaf] = 1; });
   for (std::size_t id = tree.nodes.size(); id-- > 0;) {
     const Node& node = tree.nodes[id];
     holds[id] = node.leaf() ? leaf_holds[node.child] : holds[node.child] | holds[node.child + 1];
   }
   const auto skip = [&](NodeId id) {
-    while (!tree.nodes[id].leaf() && !(holds[tree.nodes[id].child] && holds[tree.nodes[id].child + 1]))
+    while (!tree.nodes[id].leaf() &&
+           !(holds[tree.nodes[id].child] && holds[tree.nodes[id].child + 1]))
       id = tree.nodes[id].child + (holds[tree.nodes[id].child] ? 0 : 1);
     return id;
   };

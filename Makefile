@@ -1,0 +1,111 @@
+# Everything lives in .venv and build/; no set-up comes before any of these commands.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The first Python that is new enough; override with `make test PYTHON=python3.12`.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
+	&& { echo $$python; break; }; done)
+# Quiet about what works; warnings and errors stay visible.
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Tools that the build and the tests start by name are those of the virtual environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+# Directories too, so that a deleted file counts as a change.
+SOURCES := $(shell find src \( -name '__pycache__' -o -name '*.so' \) -prune -o -print)
+CPP := $(shell find src/engine $(wildcard tests/engine) -name '*.hpp' -o -name '*.cpp')
+
+# Requirements as pyproject.toml lists them, without building the package. The shell asks, not make:
+# make expands a whole recipe before its first line has made the environment.
+requirements = $$($(BIN)/python -c 'import sys, tomllib; \
+	table = tomllib.load(open("pyproject.toml", "rb")); \
+	lists = table["project"]["optional-dependencies"]; \
+	lists["run"] = table["project"]["dependencies"]; \
+	lists["build"] = table["build-system"]["requires"]; \
+	print(*(name for key in sys.argv[1:] for name in lists[key]))' $(1))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two installations into one environment must not run at once.
+.NOTPARALLEL:
+.PHONY: help demo test pytest lint format bench engine-test engine-test-thread clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.package $(VENV)/.extra-demo ## fit a data set that ships with the package, print quantiles, write demo.png
+	@$(BIN)/python examples/demo.py
+
+test: ## run the whole test suite: pytest, then the engine's tests under sanitizers
+	@$(MAKE) --no-print-directory pytest
+	@$(MAKE) --no-print-directory engine-test
+
+pytest: $(VENV)/.package $(VENV)/.extra-test ## run the Python tests alone; ARGS="-k solve" chooses among them
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.extra-lint ## check style and types of Python and C++
+	@failed=0; \
+	for step in "ruff check ." "ruff format --check ." mypy "clang-format --dry-run -Werror $(CPP)"; do \
+		echo "$${step%% src/*}"; $$step || failed=1; \
+	done; exit $$failed
+
+format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
+	ruff check --fix --exit-zero --quiet .
+	ruff format .
+	clang-format -i $(CPP)
+
+bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
+engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
+	$(call engine_test,address,address$(COMMA)undefined)
+
+engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadSanitizer
+	$(call engine_test,thread,thread)
+
+clean: ## remove everything that these commands create
+	rm -rf $(VENV) build dist demo.png .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf benchmarks/results
+	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# $(1) names the build directory, $(2) the sanitizers. By default UBSan only prints what it finds.
+# ThreadSanitizer cannot map its shadow memory where addresses are randomised too widely.
+COMMA := ,
+define engine_test
+	@echo "building the engine's tests with -fsanitize=$(2)"
+	@cmake -S . -B build/engine-$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DCMAKE_BUILD_TYPE=Debug -DCQRF_WERROR=ON \
+		-DCQRF_PYTHON=OFF -DCQRF_ENGINE_TESTS=ON -DCQRF_SANITIZE=$(2) > /dev/null
+	@cmake --build build/engine-$(1) -- --quiet
+	@fixed=$$(setarch -R true 2> /dev/null && echo "setarch -R" || true); \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
+		$$fixed ctest --test-dir build/engine-$(1) --output-on-failure --no-tests=error
+endef
+
+# Stamps: one per step, so that nothing is installed twice while its inputs stay the same.
+
+# The build tools are installed here and not in an isolated environment, so that a changed source
+# recompiles alone. What the build makes refers to this environment, and goes when it goes.
+$(VENV)/.created: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; set PYTHON" >&2; exit 1; }
+	@echo "creating $(VENV) with $$($(PYTHON) --version)"
+	@rm -rf $(VENV) build/package
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install cmake ninja $(call requirements,build)
+	@touch $@
+
+# Installed as users install it, not in editable mode: tests see what users get.
+$(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
+	@echo "building and installing cqrf"
+	@$(PIP) install --no-build-isolation --config-settings=build-dir=build/package .
+	@touch $@
+
+$(VENV)/.extra-demo: EXTRAS := plot frames
+$(VENV)/.extra-test: EXTRAS := test
+$(VENV)/.extra-bench: EXTRAS := bench
+# mypy reads the types of the packages that cqrf imports.
+$(VENV)/.extra-lint: EXTRAS := run lint
+$(VENV)/.extra-%: $(VENV)/.created
+	@echo "installing what $* needs"
+	@$(PIP) install $(call requirements,$(EXTRAS))
+	@touch $@

@@ -1,0 +1,14 @@
+"""The quick start of README.md; a test keeps the two the same."""
+
+from cqrf import CensoredQuantileForest
+from cqrf.datasets import load_congress
+
+data = load_congress()  # data.event is False for those who still serve: their time is censored
+forest = CensoredQuantileForest(random_state=0).fit(data.X, data.time, data.event)
+
+members = data.X.iloc[[0, 500, 900]]
+print(forest.predict(members))  # median years in Congress
+print(forest.predict(members, quantiles=[0.1, 0.5, 0.9]))
+print(forest.identified(members, quantiles=[0.1, 0.5, 0.9]))  # False: only a bound is known
+print(forest.predict_survival_function(members, times=[2, 6, 12]))  # P(T > t)
+print(forest.predict(members, conditional_after=6.0))  # median, given six years already served

@@ -1,0 +1,160 @@
+"""Loops of cqrf: binning, growing, routing, accumulating, solving."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class BinMapper:
+    @staticmethod
+    def find(
+        x: NDArray[Any],
+        rows: NDArray[np.int64],
+        weights: NDArray[np.float64] | None,
+        n_categories: NDArray[np.int64],
+        max_bins: int,
+        n_threads: int,
+    ) -> BinMapper: ...
+    @staticmethod
+    def from_state(
+        cuts: NDArray[np.float64],
+        cut_offset: NDArray[np.int64],
+        category_bins: NDArray[np.uint8],
+        category_offset: NDArray[np.int64],
+        n_bins: NDArray[np.uint8],
+        /,
+    ) -> BinMapper: ...
+    def state(
+        self,
+    ) -> tuple[
+        NDArray[np.float64],
+        NDArray[np.int64],
+        NDArray[np.uint8],
+        NDArray[np.int64],
+        NDArray[np.uint8],
+    ]: ...
+    def bin(
+        self, x: NDArray[Any], rows: NDArray[np.int64] | None, n_threads: int
+    ) -> NDArray[np.uint8]: ...
+
+class ForestGrower:
+    def __init__(
+        self,
+        *,
+        bins: NDArray[np.uint8],
+        missing: NDArray[np.uint8],
+        categorical: NDArray[np.uint8],
+        times: NDArray[np.float64],
+        time_index: NDArray[np.uint32],
+        event: NDArray[np.uint8],
+        weight: NDArray[np.float64] | None,
+        criterion: str,
+        n_thresholds: int,
+        min_samples_split: int,
+        min_samples_leaf: int,
+        max_depth: int,
+        max_features: int,
+        seed: int,
+        n_draws: int,
+        replace: bool,
+        honest: bool,
+    ) -> None: ...
+    @property
+    def members_per_tree(self) -> int: ...
+    def grow(
+        self, first: int, count: int, n_threads: int, members: NDArray[np.uint32]
+    ) -> tuple[NDArray[Any], ...]: ...
+
+class Target:
+    def __init__(
+        self,
+        times: NDArray[np.float64],
+        time_index: NDArray[np.uint32],
+        event: NDArray[np.uint8],
+        weight: NDArray[np.float64] | None,
+        order: NDArray[np.int64],
+    ) -> None: ...
+
+class Forest:
+    def __init__(
+        self,
+        nodes: NDArray[np.uint32],
+        node_offset: NDArray[np.int64],
+        subsets: NDArray[np.uint64],
+        subset_offset: NDArray[np.int64],
+        leaf_start: NDArray[np.uint32],
+        leaf_offset: NDArray[np.int64],
+        members: NDArray[np.uint32],
+        missing: NDArray[np.uint8],
+        n_rows: int,
+    ) -> None: ...
+    def apply(self, bins: NDArray[np.uint8], n_threads: int) -> NDArray[np.int32]: ...
+
+class Censoring:
+    def __init__(
+        self,
+        kind: str,
+        n_neighbors: int = 0,
+        train_points: NDArray[np.float64] | None = None,
+        test_points: NDArray[np.float64] | None = None,
+    ) -> None: ...
+
+class Weights:
+    @staticmethod
+    def of_forest(forest: Forest, target: Target, bins: NDArray[np.uint8]) -> Weights: ...
+    @staticmethod
+    def out_of_bag(
+        forest: Forest,
+        target: Target,
+        bins: NDArray[np.uint8],
+        seed: int,
+        n_draws: int,
+        replace: bool,
+    ) -> Weights: ...
+    @staticmethod
+    def of_matrix(
+        target: Target,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int64],
+        values: NDArray[np.float64],
+    ) -> Weights: ...
+    @property
+    def rows(self) -> int: ...
+    def quantiles(
+        self,
+        levels: NDArray[np.float64],
+        after: NDArray[np.float64] | None,
+        censoring: Censoring,
+        solver: str,
+        interpolation: str,
+        mirrored: bool,
+        n_threads: int,
+        block_size: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
+    def grid(
+        self,
+        which: str,
+        times: NDArray[np.float64],
+        left_limit: bool,
+        censoring: Censoring,
+        n_threads: int,
+        block_size: int,
+    ) -> NDArray[np.float64]: ...
+    def restricted_mean(
+        self,
+        horizon: float,
+        mirrored: bool,
+        censoring: Censoring,
+        n_threads: int,
+        block_size: int,
+    ) -> NDArray[np.float64]: ...
+    def curves(
+        self, censoring: Censoring, n_threads: int, block_size: int
+    ) -> tuple[NDArray[Any], ...]: ...
+    def matrix(
+        self, n_threads: int, block_size: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
+
+def sample_counts(
+    seed: int, tree: int, n_rows: int, n_draws: int, replace: bool
+) -> NDArray[np.uint32]: ...
