@@ -655,6 +655,26 @@ class TestManyFeatures:
             roots = forest.trees_.nodes[forest.trees_.node_offset[:-1], 1]
             assert (roots == position).all()
 
+    @pytest.mark.parametrize("n_thresholds", [1, 3, None])
+    @pytest.mark.parametrize(("p", "max_features"), [(6, 2), (6, 3), (6, 4), (6, 5), (20, 17)])
+    def test_any_choice_of_features(self, p, max_features, n_thresholds):
+        # Choices such as 3, 7, 5 look like neighbours by their ends alone.
+        rng = np.random.default_rng(11)
+        X = rng.integers(0, 4, (150, p)).astype(float)
+        forest = grow(
+            X,
+            rng.exponential(size=150),
+            n_estimators=30,
+            n_thresholds=n_thresholds,
+            max_features=max_features,
+            min_samples_leaf=8,
+        )
+        for tree in all_trees(forest):
+            for node, _, here in tree.walk(forest._bins, np.arange(150)):
+                assert len(here) >= 8
+                if tree.is_leaf(node):
+                    np.testing.assert_array_equal(tree.leaf_members(int(tree.nodes[node][0])), here)
+
     @pytest.mark.parametrize("criterion", CRITERIA)
     @pytest.mark.parametrize("max_features", [None, 5, 18, 34])
     def test_trees_of_wide_data(self, criterion, max_features):

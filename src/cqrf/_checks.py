@@ -47,13 +47,15 @@ def check_choice(name: str, value: object, choices: Sequence[T]) -> T:
     raise ValueError(f"{name} must be one of {allowed}; received {value!r}")
 
 
-def check_quantiles(quantiles: object) -> tuple[NDArray[np.float64], bool]:
+def check_quantiles(quantiles: object, name: str = "quantiles") -> tuple[NDArray[np.float64], bool]:
     """Check quantile levels.
 
     Parameters
     ----------
     quantiles : float or array-like of shape (q,)
         Levels, each strictly between 0 and 1, in any order.
+    name : str, default="quantiles"
+        Name of the argument, for the message.
 
     Returns
     -------
@@ -66,24 +68,21 @@ def check_quantiles(quantiles: object) -> tuple[NDArray[np.float64], bool]:
     if levels.dtype.kind == "O" and all(_is_real(level) for level in levels.ravel()):
         levels = levels.astype(np.float64)
     if levels.dtype.kind not in "iuf" or _holds_bool(quantiles):
-        raise TypeError(f"quantiles must be numbers; received {quantiles!r}")
+        raise TypeError(f"{name} must be numbers; received {quantiles!r}")
     if levels.ndim > 1:
         raise ValueError(
-            f"quantiles must be a number or one-dimensional; received an array of shape "
-            f"{levels.shape}"
+            f"{name} must be a number or one-dimensional; received an array of shape {levels.shape}"
         )
     scalar = levels.ndim == 0
     levels = np.array(levels, dtype=np.float64, ndmin=1)
     if levels.size == 0:
-        raise ValueError("quantiles is empty; give at least one level between 0 and 1")
+        raise ValueError(f"{name} is empty; give at least one level between 0 and 1")
     # NaN fails both comparisons and so counts as outside.
     outside = ~((levels > 0.0) & (levels < 1.0))
     if outside.any():
         at = int(np.argmax(outside))
         where = "" if scalar else f" at position {at}"
-        raise ValueError(
-            f"quantiles must lie strictly between 0 and 1; received {levels[at]}{where}"
-        )
+        raise ValueError(f"{name} must lie strictly between 0 and 1; received {levels[at]}{where}")
     return levels, scalar
 
 

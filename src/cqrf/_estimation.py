@@ -7,6 +7,7 @@ are those of right-censored data, and the answers are reflected back on the way 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -166,7 +167,7 @@ class Estimation:
         times = self.target.times[time_index]
         functions = [
             StepFunction(x=times[begin:end], y=values[begin:end], initial=1.0)
-            for begin, end in zip(indptr[:-1], indptr[1:], strict=True)
+            for begin, end in pairwise(indptr)
         ]
         return [f.reflected() for f in functions] if self.target.mirrored else functions
 
@@ -177,10 +178,10 @@ class Estimation:
     def _check_after(self, after: ArrayLike | None) -> NDArray[np.float64] | None:
         if after is None:
             return None
-        values = np.asarray(after, dtype=np.float64)
-        values = check_vector(
-            "conditional_after", np.full(self.weights.rows, values) if values.ndim == 0 else values
-        ).astype(np.float64)
+        given = np.asarray(after)
+        if given.ndim == 0:
+            given = np.full(self.weights.rows, given)
+        values = check_vector("conditional_after", given).astype(np.float64)
         if values.shape[0] != self.weights.rows:
             raise ValueError(
                 f"conditional_after must be a number or have one entry per row: it has "

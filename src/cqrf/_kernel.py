@@ -36,7 +36,11 @@ class KernelSpace:
 
     @classmethod
     def from_data(
-        cls, X: NDArray[Any], n_categories: NDArray[np.int64], bandwidth: object
+        cls,
+        X: NDArray[Any],
+        weight: NDArray[np.float64] | None,
+        n_categories: NDArray[np.int64],
+        bandwidth: object,
     ) -> KernelSpace:
         """Learn the scaling from encoded training rows X of shape (n, p), in rank order."""
         n, p = X.shape
@@ -44,8 +48,11 @@ class KernelSpace:
         a_n = n ** (-1.0 / (p + 4)) if bandwidth is None else check_bandwidth(bandwidth)
         spread = np.zeros(p)
         for j in range(p):
-            known = X[~np.isnan(X[:, j]), j].astype(np.float64)
-            spread[j] = known.std() if known.size else 0.0
+            known = ~np.isnan(X[:, j])
+            if known.any():
+                spread[j] = _standard_deviation(
+                    X[known, j].astype(np.float64), None if weight is None else weight[known]
+                )
         scale = np.divide(1.0 / a_n, spread, out=np.zeros(p), where=spread > 0.0)
         draft = cls(scale, n_categories, a_n, np.empty((0, 0)))
         return cls(scale, n_categories, a_n, draft.transform(X))
@@ -62,6 +69,11 @@ class KernelSpace:
             one_hot = (values[:, None] == np.arange(n_categories)) / (np.sqrt(2) * self.bandwidth)
             columns.append(np.where(np.isnan(values)[:, None], np.nan, one_hot))
         return np.ascontiguousarray(np.concatenate(columns, axis=1))
+
+
+def _standard_deviation(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> float:
+    deviation = values - np.average(values, weights=weight)
+    return float(np.sqrt(np.average(deviation**2, weights=weight)))
 
 
 def check_bandwidth(bandwidth: object) -> float:

@@ -220,6 +220,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         self, X: Any, y: Any, event: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> None:
         self._check_params()
+        # Drawn first, so that an unusable random_state is refused before any work.
+        seed = self._draw_seed()
         time, seen = parse_outcome(y, event)
         check_table(X)
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -236,20 +238,19 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         check_neighbors(self.censoring_curve, self.n_neighbors, target.n)
         options = GrowOptions.from_params(self.get_params(deep=False), target.n, matrix.shape[1])
 
-        n_threads = effective_n_jobs(self.n_jobs)
+        n_threads = self._n_threads()
         binner = Binner.from_data(
             matrix, target, encoder.n_categories, max_bins=self.max_bins, n_threads=n_threads
         )
         bins = binner.bin(matrix, target.order, n_threads)
         grown = self._trees_to_keep(bins, target, options)
-        seed = self._draw_seed() if grown is None else grown.seed
         self.trees_ = grow_trees(
             bins,
             binner,
             target,
             options,
             n_trees=self.n_estimators,
-            seed=seed,
+            seed=seed if grown is None else grown.seed,
             n_threads=n_threads,
             verbose=self.verbose,
             grown=grown,
@@ -265,7 +266,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         self._kernel = None
         if self.censoring_curve == "kernel":
             self._kernel = KernelSpace.from_data(
-                matrix[target.order], encoder.n_categories, self.bandwidth
+                matrix[target.order], target.weight, encoder.n_categories, self.bandwidth
             )
 
     def _check_params(self) -> None:
@@ -279,7 +280,14 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         if self.bandwidth is not None:
             check_bandwidth(self.bandwidth)
         check_solving(self.solver, self.interpolation, "clip")
-        check_quantiles(self.default_quantiles)
+        check_quantiles(self.default_quantiles, "default_quantiles")
+        self._n_threads()
+
+    def _n_threads(self) -> int:
+        """Return the number of threads that n_jobs asks for."""
+        if self.n_jobs is not None and check_int("n_jobs", self.n_jobs, -(2**31)) == 0:
+            raise ValueError("n_jobs must not be 0")
+        return int(effective_n_jobs(self.n_jobs))
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**63 - 1, dtype=np.int64))
@@ -303,13 +311,10 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             raise ValueError(
                 f"warm_start needs the parameters of the first fit; changed: {', '.join(changed)}"
             )
-        if not (
-            np.array_equal(bins, self._bins)
-            and np.array_equal(target.times, self.target_.times)
-            and np.array_equal(target.time_index, self.target_.time_index)
-            and np.array_equal(target.event, self.target_.event)
-        ):
-            raise ValueError("warm_start needs the data of the first fit; X or y differ from it")
+        if not (np.array_equal(bins, self._bins) and target.same_as(self.target_)):
+            raise ValueError(
+                "warm_start needs the data of the first fit; X, y, censoring or weights differ"
+            )
         if self.n_estimators == n_grown:
             warnings.warn(
                 "warm_start without a larger n_estimators grows no new trees", stacklevel=4
@@ -545,7 +550,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             Numbers of leaves, from 0 within each tree.
         """
         bins, _ = self._bin(X)
-        return self.trees_.engine.apply(bins, effective_n_jobs(self.n_jobs))
+        return self.trees_.engine.apply(bins, self._n_threads())
 
     def oob_predict(
         self,
@@ -658,7 +663,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         check_table(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         matrix = self._encoder.encode(X)
-        return self._binner.bin(matrix, None, effective_n_jobs(self.n_jobs)), matrix
+        return self._binner.bin(matrix, None, self._n_threads()), matrix
 
     def _estimation(self, X: Any) -> Estimation:
         bins, matrix = self._bin(X)
@@ -683,7 +688,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             weights=weights,
             target=self.target_,
             censoring=censoring,
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_threads=self._n_threads(),
         )
 
     def _solve(
@@ -705,7 +710,9 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         return mark_unreached(answers, identified, unreached, mirrored=self.target_.mirrored)
 
     def _levels(self, quantiles: float | ArrayLike | None) -> tuple[NDArray[np.float64], bool]:
-        return check_quantiles(self.default_quantiles if quantiles is None else quantiles)
+        if quantiles is None:
+            return check_quantiles(self.default_quantiles, "default_quantiles")
+        return check_quantiles(quantiles)
 
     def _curve(
         self, estimation: Estimation, which: Which, times: ArrayLike | None
@@ -723,7 +730,7 @@ def _representative_times(target: Target) -> NDArray[np.float64]:
 
 
 def _check_times(name: str, times: float | ArrayLike) -> NDArray[np.float64]:
-    """Times to evaluate at, shape (g,), finite."""
+    """Check times to evaluate at; return them with shape (g,)."""
     values = np.asarray(times)
     if values.dtype.kind not in "iuf" or values.ndim > 1:
         raise TypeError(f"{name} must be a number or one-dimensional numbers; received {times!r}")

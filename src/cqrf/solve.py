@@ -155,7 +155,7 @@ def _estimation(
 
 
 def check_neighbors(censoring_curve: str, n_neighbors: int | None, n: int) -> int:
-    """Number of neighbours of the "knn" curve among n rows; 0 for the other curves."""
+    """Return the number of neighbours of the "knn" curve among n rows; 0 for other curves."""
     k = check_int("n_neighbors", n_neighbors, 1, allow_none=True)
     if k is not None and k > n:
         raise ValueError(f"n_neighbors must not exceed the {n} training rows; received {k}")

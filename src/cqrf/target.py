@@ -171,7 +171,8 @@ class Target(Record):
     order : ndarray of shape (n,), int64
         Original row of every rank.
     weight : ndarray of shape (n,), float64, or None
-        Sample weights by rank; None when they are all equal, which is the same as no weights.
+        Sample weights by rank, divided by a power of two so that the largest lies in [0.5, 1);
+        None when they are all equal, which is the same as no weights.
     n_rows : int
         Number of original rows, those of zero weight included.
     mirrored : bool
@@ -190,6 +191,21 @@ class Target(Record):
     def n(self) -> int:
         """Number of ranks."""
         return len(self.order)
+
+    def same_as(self, other: Target) -> bool:
+        """Whether two targets hold the same outcomes, weights and direction."""
+        return (
+            self.mirrored == other.mirrored
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("times", "time_index", "event", "order")
+            )
+            and (
+                other.weight is None
+                if self.weight is None
+                else np.array_equal(self.weight, other.weight)  # type: ignore[arg-type]
+            )
+        )
 
     @cached_property
     def engine(self) -> _engine.Target:
@@ -241,6 +257,8 @@ class Target(Record):
         starts[1:] = ranked[1:] != ranked[:-1]
         if weight is not None:
             weight = weight[order]
+            # Only ratios count. Powers of two leave whole numbers exact, and no sum overflows.
+            weight = np.maximum(np.ldexp(weight, -np.frexp(weight.max())[1]), np.finfo(float).tiny)
             if (weight == weight[0]).all():
                 weight = None
         return cls(

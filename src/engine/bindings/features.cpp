@@ -63,7 +63,7 @@ class BinMapper {
       require(feature.n_bins >= 1 &&
                   (feature.categorical
                        ? std::all_of(feature.category_bins.begin(), feature.category_bins.end(),
-                                     [&](Bin bin) { return bin < feature.n_bins; })
+                                     [&](Bin bin) { return bin <= feature.n_bins; })
                        : feature.cuts.size() + 1 == static_cast<std::size_t>(feature.n_bins)),
               "number of bins does not agree with the cuts");
     }

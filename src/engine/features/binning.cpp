@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace cqrf {
 namespace {
@@ -68,27 +67,26 @@ FeatureBins numeric_bins(std::vector<Weighted>& all, bool weighted, int max_bins
   return bins;
 }
 
-// The heaviest categories have a bin each; the rest, if there are too many, share the last one.
+// The heaviest categories have a bin each; the rest, if there are too many, share the last one. A
+// category without weight is as unknown as one that was never seen.
 FeatureBins categorical_bins(const std::vector<Weighted>& values, std::size_t n_categories,
                              int max_bins) {
-  FeatureBins bins;
-  bins.categorical = true;
   std::vector<double> weight(n_categories, 0.0);
   for (const auto& v : values) weight[static_cast<std::size_t>(v.value)] += v.weight;
-  bins.category_bins.resize(n_categories);
-  if (n_categories <= static_cast<std::size_t>(max_bins)) {
-    std::iota(bins.category_bins.begin(), bins.category_bins.end(), Bin{0});
-    bins.n_bins = static_cast<int>(n_categories);
-    return bins;
-  }
-  std::vector<std::size_t> by_weight(n_categories);
-  std::iota(by_weight.begin(), by_weight.end(), std::size_t{0});
-  std::stable_sort(by_weight.begin(), by_weight.end(),
-                   [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
-  for (std::size_t i = 0; i < n_categories; ++i)
-    bins.category_bins[by_weight[i]] =
+  std::vector<std::size_t> seen;
+  for (std::size_t code = 0; code < n_categories; ++code)
+    if (weight[code] > 0) seen.push_back(code);
+  if (seen.size() > static_cast<std::size_t>(max_bins))
+    std::stable_sort(seen.begin(), seen.end(),
+                     [&](std::size_t a, std::size_t b) { return weight[a] > weight[b]; });
+  FeatureBins bins;
+  bins.categorical = true;
+  bins.n_bins =
+      static_cast<int>(std::clamp<std::size_t>(seen.size(), 1, static_cast<std::size_t>(max_bins)));
+  bins.category_bins.assign(n_categories, bins.missing());
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    bins.category_bins[seen[i]] =
         static_cast<Bin>(std::min<std::size_t>(i, static_cast<std::size_t>(max_bins) - 1));
-  bins.n_bins = max_bins;
   return bins;
 }
 

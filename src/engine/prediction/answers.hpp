@@ -83,7 +83,7 @@ struct GridAnswer {
         break;
     }
     const double survival = k == 0 ? 1 : curve.survival[k - 1];
-    return survival > 0 ? before + 1 - curve.survival[k] / survival : before;
+    return survival > 0 ? before + (1 - curve.survival[k] / survival) : before;
   }
 
  public:

@@ -92,6 +92,9 @@ class NearestNeighbors final : public CensoringCurve {
     auto& chosen = neighbors_;
     chosen.assign(weights.begin(), weights.end());
     if (chosen.size() > k_) {
+      // A row of weight 3 is no nearer than one of three equal rows.
+      if (!target.weight.empty())
+        for (RankWeight& row : chosen) row.weight /= target.weight[row.rank];
       const auto closer = [&](const RankWeight& a, const RankWeight& b) {
         return a.weight != b.weight ? a.weight > b.weight
                                     : target.order[a.rank] < target.order[b.rank];

@@ -47,7 +47,9 @@ double QuantileSolver::survival_at(double at) const {
     left_height = height(last);
     if (options_.interpolation == Interpolation::kLower) return left_height;
   }
-  return left_height + (at - left_time) / (time(next) - left_time) * (height(next) - left_height);
+  // Halves, since the distance of two finite times may not be finite.
+  const double share = (at / 2 - left_time / 2) / (time(next) / 2 - left_time / 2);
+  return std::lerp(left_height, height(next), share);
 }
 
 double QuantileSolver::invert(double level) const {
@@ -71,7 +73,7 @@ double QuantileSolver::invert(double level) const {
   const double left_time = last == kNone ? first_ : time(last);
   const double left_height = last == kNone ? 1.0 : height(last);
   const double share = (left_height - level) / (left_height - height(next));
-  return left_time + share * (time(next) - left_time);
+  return std::lerp(left_time, time(next), share);
 }
 
 // The paper's rule with the authors' guard: candidates up to the largest uncensored time, the

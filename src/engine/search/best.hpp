@@ -121,7 +121,7 @@ class BestSearch {
       }
     });
     if (best_left.count() > 0)
-      best.propose(node, feature, best_bin, best_left, node.majority(best_left.count()));
+      best.propose(node, feature, best_bin, best_left, node.majority(best_left));
   }
 
   void scan_with_missing(const Node& node, std::uint32_t feature, Stat* cells,
@@ -157,7 +157,7 @@ class BestSearch {
       left += take(cells[bin]);
       insert(set, bin);
       best.propose(node, feature, set, left,
-                   any_missing ? contains(set, missing_bin) : node.majority(left.count()));
+                   any_missing ? contains(set, missing_bin) : node.majority(left));
     }
   }
 

@@ -57,7 +57,10 @@ struct NodeView {
   bool admissible(std::uint32_t left_count) const {
     return left_count >= min_leaf && total.count() - left_count >= min_leaf;
   }
-  bool majority(std::uint32_t left_count) const { return left_count * 2 > total.count(); }
+  // Whether the left side is the heavier one.
+  bool majority(const typename Rule::Stat& left) const {
+    return left.weight() > total.weight() - left.weight();
+  }
 };
 
 // The best split so far.

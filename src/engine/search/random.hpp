@@ -28,7 +28,7 @@ class RandomSearch {
   }
 
  private:
-  // Orders of the categories that are tried before a categorical feature is given up.
+  // Orders of the categories that are tried before admissible subsets are searched for.
   static constexpr int kOrders = 16;
   // Rows are summed by which of four cuts they pass: one addition serves four features.
   static constexpr std::size_t kCuts = 4;
@@ -44,7 +44,9 @@ class RandomSearch {
   void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
                      Split<Rule>& best) {
     // Neighbouring features are read with one load.
-    const bool adjacent = features.back() - features.front() + 1 == features.size();
+    bool adjacent = true;
+    for (std::size_t j = 1; j < features.size(); ++j)
+      adjacent = adjacent && features[j] == features[0] + j;
     if (adjacent)
       examine_lanes(node, features, random, best,
                     [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
@@ -108,7 +110,7 @@ class RandomSearch {
           range[j].high = cuts.bin[j];
           waiting |= 1u << j;
         } else {
-          best.propose(node, features[j], cuts.bin[j], left, node.majority(left.count()));
+          best.propose(node, features[j], cuts.bin[j], left, node.majority(left));
         }
       }
       if (waiting == 0) return;
@@ -199,6 +201,16 @@ class RandomSearch {
     categories_.clear();
     for (int bin = 0; bin <= missing_bin; ++bin)
       if (count_[static_cast<std::size_t>(bin)] > 0) categories_.push_back(static_cast<Bin>(bin));
+    BinSet set{};
+    if (!draw_subset(node, random, set) && !find_subset(node, set)) return;
+    Stat left{};
+    for (std::size_t i = 0; i < node.rows.size(); ++i)
+      if (contains(set, node.features.row(node.rows[i].rank)[feature])) left += node.labels[i];
+    best.propose(node, feature, set, left,
+                 count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left));
+  }
+
+  bool draw_subset(const Node& node, Random& random, BinSet& set) {
     for (int order = 0; order < kOrders; ++order) {
       for (std::size_t i = categories_.size(); i > 1; --i)
         std::swap(categories_[i - 1], categories_[random.below(static_cast<std::uint32_t>(i))]);
@@ -208,18 +220,35 @@ class RandomSearch {
         below += count_[categories_[i]];
         if (node.admissible(below)) choices_.push_back(static_cast<Bin>(i));
       }
-      if (!choices_.empty()) break;
+      if (choices_.empty()) continue;
+      const Bin last = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
+      for (std::size_t i = 0; i <= last; ++i) insert(set, categories_[i]);
+      return true;
     }
-    if (choices_.empty()) return;
-    const Bin last = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
-    BinSet set{};
-    for (std::size_t i = 0; i <= last; ++i) insert(set, categories_[i]);
-    Stat left{};
-    for (std::size_t i = 0; i < node.rows.size(); ++i)
-      if (contains(set, node.features.row(node.rows[i].rank)[feature])) left += node.labels[i];
-    best.propose(
-        node, feature, set, left,
-        count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left.count()));
+    return false;
+  }
+
+  // Large leaves and few categories: almost no subset may be admissible, but if there is one it is
+  // found, by the sizes that subsets can have.
+  bool find_subset(const Node& node, BinSet& set) const {
+    constexpr int kUnreached = -1;
+    constexpr int kEmpty = -2;
+    std::vector<int> last_added(node.rows.size() + 1, kUnreached);
+    last_added[0] = kEmpty;
+    for (const Bin category : categories_)
+      for (std::size_t size = node.rows.size() - count_[category] + 1; size-- > 0;)
+        if (last_added[size] != kUnreached && last_added[size + count_[category]] == kUnreached)
+          last_added[size + count_[category]] = category;
+    for (std::size_t size = node.min_leaf; size + node.min_leaf <= node.rows.size(); ++size) {
+      if (last_added[size] == kUnreached) continue;
+      for (std::size_t rest = size; rest > 0;) {
+        const auto category = static_cast<Bin>(last_added[rest]);
+        insert(set, category);
+        rest -= count_[category];
+      }
+      return true;
+    }
+    return false;
   }
 
   PaddedRows rows_;

@@ -1,0 +1,86 @@
+"""Whether speed is paid for with accuracy: forest means against those of the neighbours."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from contenders import (
+    LIGHTGBM,
+    OURS,
+    SCIKIT_LEARN,
+    Data,
+    fit_lightgbm,
+    our_forest,
+    scikit_learn_forest,
+)
+from sklearn.metrics import mean_squared_error, r2_score
+
+N_TEST = 5000
+# Rows of the weight matrix that are held at once: all of them would not fit into memory.
+BLOCK = 250
+
+# Our weights are over all rows routed down a tree; scikit-learn averages the rows it drew. To tell
+# trees from weights, its trees are also read with our weights.
+SAME_WEIGHTS = f"{SCIKIT_LEARN}'s trees, weights over all rows"
+
+
+@dataclass
+class Accuracy:
+    """Test error of one forest, one entry per seed; each seed draws new data."""
+
+    method: str
+    mse: list[float] = field(default_factory=list)
+    r2: list[float] = field(default_factory=list)
+    leaves: list[float] = field(default_factory=list)
+
+    def add(self, y: np.ndarray, means: np.ndarray, leaves: float) -> None:
+        self.mse.append(float(mean_squared_error(y, means)))
+        self.r2.append(float(r2_score(y, means)))
+        self.leaves.append(float(leaves))
+
+    def excess_of(self, other: Accuracy) -> tuple[float, float]:
+        """Mean of the other's squared error minus this one's, and its standard error."""
+        values = [b - a for a, b in zip(self.mse, other.mse, strict=True)]
+        spread = statistics.stdev(values) if len(values) > 1 else float("nan")
+        return statistics.mean(values), spread / len(values) ** 0.5
+
+
+def measure_accuracy(
+    n: int, leaf: int, *, seeds: int, threads: int, progress: Callable[[str], None]
+) -> list[Accuracy]:
+    ours, peer, same_weights, lightgbm = answers = [
+        Accuracy(method) for method in (OURS, SCIKIT_LEARN, SAME_WEIGHTS, LIGHTGBM)
+    ]
+    for seed in range(seeds):
+        progress(f"accuracy, seed {seed + 1} of {seeds}")
+        data = Data.draw(n, N_TEST, seed=1000 + seed)
+
+        forest = our_forest(leaf, threads, seed).fit(data.X, data.y)
+        blocks = np.array_split(data.X_test, -(-N_TEST // BLOCK))
+        means = np.concatenate([forest.forest_weights(block) @ data.y for block in blocks])
+        ours.add(data.y_test, means, forest.apply(data.X).max(axis=0).mean() + 1)
+
+        trees = scikit_learn_forest(leaf, threads, seed).fit(data.X, data.y)
+        leaves = np.mean([tree.get_n_leaves() for tree in trees.estimators_])
+        peer.add(data.y_test, trees.predict(data.X_test), leaves)
+        means = _means_over_all_rows(trees.apply(data.X), trees.apply(data.X_test), data.y)
+        same_weights.add(data.y_test, means, leaves)
+
+        booster = fit_lightgbm(data, leaf, threads, seed)
+        leaves = np.mean([tree["num_leaves"] for tree in booster.dump_model()["tree_info"]])
+        lightgbm.add(data.y_test, booster.predict(data.X_test), leaves)
+    return answers
+
+
+def _means_over_all_rows(
+    train_leaves: np.ndarray, test_leaves: np.ndarray, y: np.ndarray
+) -> np.ndarray:
+    """Forest means, shape (m,), from leaf numbers of shape (n, trees) and (m, trees)."""
+    total = np.zeros(len(test_leaves))
+    for train, test in zip(train_leaves.T, test_leaves.T, strict=True):
+        # Every leaf holds a training row, numbers of inner nodes are not looked up.
+        total += np.bincount(train, weights=y)[test] / np.bincount(train)[test]
+    return total / test_leaves.shape[1]

@@ -1,0 +1,104 @@
+// Small random training sets for the tests.
+#pragma once
+
+#include <vector>
+
+#include "prediction/curve.hpp"
+#include "random.hpp"
+#include "search/node.hpp"
+#include "tree/grower.hpp"
+
+namespace cqrf::test {
+
+// Outcomes in time order, with ties; times are k + 1/2 for k = 0, 1, ...
+struct OutcomeData {
+  std::vector<double> times;
+  std::vector<TimeIndex> time_index;
+  std::vector<std::uint8_t> event;
+  std::vector<double> weight;
+  std::vector<std::int64_t> order;
+
+  OutcomeData() = default;
+  OutcomeData(std::size_t n, std::uint32_t distinct, double share_of_events, Random& random) {
+    std::vector<std::uint32_t> drawn(n);
+    for (auto& d : drawn) d = random.below(distinct);
+    std::sort(drawn.begin(), drawn.end());
+    std::vector<std::uint8_t> kind;
+    for (std::size_t i = 0; i < n; ++i)
+      kind.push_back(random.below(1000) < 1000 * share_of_events ? 1 : 0);
+    for (std::size_t i = 0; i < n; ++i) push(drawn[i] + 0.5, kind[i]);
+    shuffle_order(random);
+  }
+
+  // Times must come in ascending order.
+  void push(double time, bool is_event) {
+    if (times.empty() || times.back() < time) times.push_back(time);
+    time_index.push_back(static_cast<TimeIndex>(times.size() - 1));
+    event.push_back(is_event);
+    order.push_back(static_cast<std::int64_t>(order.size()));
+  }
+
+  void shuffle_order(Random& random) {
+    for (std::size_t i = order.size(); i > 1; --i)
+      std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+  }
+
+  std::size_t size() const { return event.size(); }
+  double time(std::size_t rank) const { return times[time_index[rank]]; }
+  Outcomes outcomes() const { return {times, time_index, event}; }
+  TargetView target() const { return {times, time_index, event, weight, order}; }
+};
+
+// Binned features. The array is exactly as large as it must be, so that the address sanitizer
+// sees a read behind it.
+struct FeatureData {
+  std::size_t n;
+  std::size_t p;
+  std::vector<Bin> bins;
+  std::vector<Bin> missing;
+  std::vector<std::uint8_t> categorical;
+
+  FeatureData(std::size_t n_rows, std::size_t n_features, std::uint32_t n_bins, Random& random)
+      : n(n_rows),
+        p(n_features),
+        bins(n * p),
+        missing(p, static_cast<Bin>(n_bins)),
+        categorical(p, 0) {
+    for (Bin& bin : bins) bin = static_cast<Bin>(random.below(n_bins));
+  }
+
+  // One in `one_in` values of a feature becomes missing.
+  void lose(std::size_t feature, std::uint32_t one_in, Random& random) {
+    for (std::size_t i = 0; i < n; ++i)
+      if (random.below(one_in) == 0) bins[i * p + feature] = missing[feature];
+  }
+
+  Bin at(std::size_t rank, std::size_t feature) const { return bins[rank * p + feature]; }
+  BinnedFeatures view() const { return {bins.data(), p, missing, categorical}; }
+};
+
+// What a forest of a few trees is grown from.
+struct TrainingSet {
+  OutcomeData outcome;
+  FeatureData feature;
+  std::vector<std::uint32_t> weight;
+
+  TrainingSet(std::size_t n, std::size_t p, std::uint32_t n_bins, std::uint64_t key)
+      : TrainingSet(n, p, n_bins, Random(key)) {}
+
+  TrainingData data(const Sampling& sampling) const {
+    return {feature.view(), outcome.outcomes(), weight, sampling};
+  }
+  Sampling everything() const { return {feature.n, feature.n, false, false}; }
+  Sampling bootstrap() const { return {feature.n, feature.n, true, false}; }
+
+ private:
+  TrainingSet(std::size_t n, std::size_t p, std::uint32_t n_bins, Random random)
+      : outcome(n, static_cast<std::uint32_t>(n), 0.6, random), feature(n, p, n_bins, random) {}
+};
+
+inline GrowOptions grow_options(const std::string& criterion, int n_thresholds) {
+  return {criterion, n_thresholds, 2, 1, 0xffffffffu, 0xffffffffu, 42};
+}
+
+}  // namespace cqrf::test
