@@ -37,6 +37,7 @@ class Accuracy:
     leaves: list[float] = field(default_factory=list)
 
     def add(self, y: np.ndarray, means: np.ndarray, leaves: float) -> None:
+        """Score the means of one seed's test rows, both of shape (m,)."""
         self.mse.append(float(mean_squared_error(y, means)))
         self.r2.append(float(r2_score(y, means)))
         self.leaves.append(float(leaves))

@@ -54,6 +54,7 @@ class Data:
 
     @classmethod
     def draw(cls, n: int, n_test: int, seed: int) -> Data:
+        """Draw n training rows and n_test test rows."""
         X, y = make_friedman1(n + n_test, N_FEATURES, noise=1.0, random_state=seed)
         limit = np.random.default_rng(seed).normal(0.0, y.std(), n)
         # The shift that leaves exactly the wanted share of times above their limit.
@@ -138,7 +139,7 @@ def predicting(data: Data, leaf: int, thread_counts: Sequence[int]) -> list[Cont
 
 
 def _shared(leaf: int, threads: int, seed: int) -> dict[str, Any]:
-    """Settings of scikit-learn's interface, which three of the four forests have."""
+    """Name the settings in scikit-learn's way, which three of the four forests have."""
     return {
         "n_estimators": N_TREES,
         "min_samples_leaf": leaf,

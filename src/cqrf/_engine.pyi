@@ -47,6 +47,7 @@ class ForestGrower:
         times: NDArray[np.float64],
         time_index: NDArray[np.uint32],
         event: NDArray[np.uint8],
+        survival: NDArray[np.float64],
         weight: NDArray[np.float64] | None,
         criterion: str,
         n_thresholds: int,

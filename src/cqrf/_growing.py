@@ -17,10 +17,11 @@ from cqrf._binning import Binner
 from cqrf._checks import check_choice, check_fraction_or_count, check_int
 from cqrf._progress import ProgressBar
 from cqrf._records import Record
-from cqrf.target import Target
+from cqrf.target import Target, marginal_curves
 
 # criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
 CRITERIA = {
+    "distribution": ("distribution", 1),
     "mse": ("mse", 0),
     "random": ("mse", 1),
     "quantile": ("quantile", 0),
@@ -225,6 +226,7 @@ def grow_trees(
         times=target.times,
         time_index=target.time_index,
         event=target.event,
+        survival=marginal_curves(target)[0],
         weight=target.weight,
         criterion=options.rule,
         n_thresholds=options.n_thresholds,

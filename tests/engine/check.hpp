@@ -34,40 +34,40 @@ inline bool near(double a, double b, double tolerance) {
 
 }  // namespace cqrf::test
 
-#define TEST(name)                                                                     \
-  static void test_##name();                                                           \
-  [[maybe_unused]] static const bool registered_##name =                               \
-      (cqrf::test::all_tests().push_back({#name, test_##name}), true);                 \
+#define TEST(name)                                                     \
+  static void test_##name();                                           \
+  [[maybe_unused]] static const bool registered_##name =               \
+      (cqrf::test::all_tests().push_back({#name, test_##name}), true); \
   static void test_##name()
 
-#define CHECK(condition)                                                        \
-  do {                                                                          \
+#define CHECK(condition)                                                             \
+  do {                                                                               \
     if (!(condition)) cqrf::test::fail(__FILE__, __LINE__, "not true: " #condition); \
   } while (false)
 
 // Unary plus prints bytes as numbers.
-#define CHECK_EQ(a, b)                                                                       \
-  do {                                                                                       \
-    const auto a_ = (a);                                                                     \
-    const auto b_ = (b);                                                                     \
+#define CHECK_EQ(a, b)                                                                        \
+  do {                                                                                        \
+    const auto a_ = (a);                                                                      \
+    const auto b_ = (b);                                                                      \
     if (!(a_ == b_)) cqrf::test::fail(__FILE__, __LINE__, #a " = ", +a_, ", " #b " = ", +b_); \
   } while (false)
 
-#define CHECK_NEAR(a, b, tolerance)                                                   \
-  do {                                                                                \
-    const double a_ = (a);                                                            \
-    const double b_ = (b);                                                            \
-    if (!cqrf::test::near(a_, b_, tolerance))                                         \
-      cqrf::test::fail(__FILE__, __LINE__, #a " = ", a_, ", " #b " = ", b_);          \
+#define CHECK_NEAR(a, b, tolerance)                                          \
+  do {                                                                       \
+    const double a_ = (a);                                                   \
+    const double b_ = (b);                                                   \
+    if (!cqrf::test::near(a_, b_, tolerance))                                \
+      cqrf::test::fail(__FILE__, __LINE__, #a " = ", a_, ", " #b " = ", b_); \
   } while (false)
 
-#define CHECK_THROWS(expression, Exception)                                              \
-  do {                                                                                   \
-    bool thrown_ = false;                                                                \
-    try {                                                                                \
-      static_cast<void>(expression);                                                     \
-    } catch (const Exception&) {                                                         \
-      thrown_ = true;                                                                    \
-    }                                                                                    \
-    if (!thrown_) cqrf::test::fail(__FILE__, __LINE__, #expression ": no " #Exception);  \
+#define CHECK_THROWS(expression, Exception)                                             \
+  do {                                                                                  \
+    bool thrown_ = false;                                                               \
+    try {                                                                               \
+      static_cast<void>(expression);                                                    \
+    } catch (const Exception&) {                                                        \
+      thrown_ = true;                                                                   \
+    }                                                                                   \
+    if (!thrown_) cqrf::test::fail(__FILE__, __LINE__, #expression ": no " #Exception); \
   } while (false)

@@ -1,9 +1,12 @@
 // Small random training sets for the tests.
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "prediction/curve.hpp"
+#include "prediction/forest.hpp"
 #include "random.hpp"
 #include "search/node.hpp"
 #include "tree/grower.hpp"
@@ -100,5 +103,49 @@ struct TrainingSet {
 inline GrowOptions grow_options(const std::string& criterion, int n_thresholds) {
   return {criterion, n_thresholds, 2, 1, 0xffffffffu, 0xffffffffu, 42};
 }
+
+// The arrays of a forest.
+struct ForestData {
+  std::vector<Node> nodes;
+  std::vector<std::int64_t> node_offset{0};
+  std::vector<BinSet> subsets;
+  std::vector<std::int64_t> subset_offset{0};
+  std::vector<std::uint32_t> leaf_start;
+  std::vector<std::int64_t> leaf_offset{0};
+  std::vector<Rank> members;
+  std::size_t members_per_tree;
+  std::vector<Bin> missing;
+  std::size_t n_rows;
+
+  ForestData(const TrainingSet& set, const Sampling& sampling, const GrowOptions& options,
+             std::size_t n_trees)
+      : members(n_trees * cqrf::members_per_tree(sampling)),
+        members_per_tree(cqrf::members_per_tree(sampling)),
+        missing(set.feature.missing),
+        n_rows(set.feature.n) {
+    const TrainingData data = set.data(sampling);
+    const auto grower = make_grower(data, options);
+    Monitor monitor;
+    for (std::size_t t = 0; t < n_trees; ++t) {
+      const Tree tree = grower->grow(t, members.data() + t * members_per_tree, monitor);
+      append(nodes, node_offset, tree.nodes);
+      append(subsets, subset_offset, tree.subsets);
+      append(leaf_start, leaf_offset, tree.leaf_start);
+    }
+  }
+
+  Forest view() const {
+    return {nodes,       node_offset, subsets,          subset_offset, leaf_start,
+            leaf_offset, members,     members_per_tree, missing,       n_rows};
+  }
+
+ private:
+  template <class T>
+  static void append(std::vector<T>& all, std::vector<std::int64_t>& offset,
+                     const std::vector<T>& one) {
+    all.insert(all.end(), one.begin(), one.end());
+    offset.push_back(static_cast<std::int64_t>(all.size()));
+  }
+};
 
 }  // namespace cqrf::test

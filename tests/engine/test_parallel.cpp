@@ -28,8 +28,9 @@ TEST(parallel_worker_owns_its_scratch) {
   // Not atomic: the thread sanitizer sees it when two threads share a worker number.
   std::array<std::size_t, 4> sum{};
   Monitor monitor;
-  parallel_for(2000, 4, monitor,
-               [&](std::size_t item, int worker) { sum[static_cast<std::size_t>(worker)] += item; });
+  parallel_for(2000, 4, monitor, [&](std::size_t item, int worker) {
+    sum[static_cast<std::size_t>(worker)] += item;
+  });
   CHECK_EQ(sum[0] + sum[1] + sum[2] + sum[3], 2000u * 1999u / 2);
 }
 
@@ -67,9 +68,9 @@ TEST(parallel_passes_exceptions_on) {
 
 TEST(parallel_every_worker_may_throw) {
   Monitor monitor;
-  CHECK_THROWS(parallel_for(100, 8, monitor,
-                            [](std::size_t, int) { throw std::runtime_error("all"); }),
-               std::runtime_error);
+  CHECK_THROWS(
+      parallel_for(100, 8, monitor, [](std::size_t, int) { throw std::runtime_error("all"); }),
+      std::runtime_error);
 }
 
 TEST(parallel_poll_stops) {

@@ -96,13 +96,9 @@ TEST(rules_mse_labels_are_scaled_times) {
 TEST(rules_mse_extreme_times) {
   constexpr double kHuge = std::numeric_limits<double>::max();
   constexpr double kTiny = std::numeric_limits<double>::denorm_min();
-  const std::vector<std::vector<double>> cases{{-kHuge, 0, kHuge},
-                                               {kHuge / 2, kHuge},
-                                               {0, kTiny},
-                                               {-kTiny, 2 * kTiny},
-                                               {kTiny, 5 * kTiny},
-                                               {-1e-310, 1e-310},
-                                               {7}};
+  const std::vector<std::vector<double>> cases{
+      {-kHuge, 0, kHuge}, {kHuge / 2, kHuge}, {0, kTiny}, {-kTiny, 2 * kTiny},
+      {kTiny, 5 * kTiny}, {-1e-310, 1e-310},  {7}};
   for (const auto& times : cases) {
     OutcomeData data;
     for (const double t : times) data.push(t, true);
@@ -197,8 +193,7 @@ TEST(rules_quantile_classes_by_hand) {
   // The first tenth, up to the median, up to the ninth tenth, the rest.
   const std::vector<std::size_t> expected{0, 1, 1, 1, 1, 2, 2, 2, 2, 3};
   for (std::size_t i = 0; i < 10; ++i)
-    for (std::size_t c = 0; c < 4; ++c)
-      CHECK_EQ(labels[i].in_class[c], c == expected[i] ? 1u : 0u);
+    for (std::size_t c = 0; c < 4; ++c) CHECK_EQ(labels[i].in_class[c], c == expected[i] ? 1u : 0u);
   CHECK(!rule.pure(rows, labels.data()));
 }
 

@@ -14,12 +14,12 @@ namespace cqrf::bindings {
 namespace {
 
 // Sample weights as integers: times a power of two, so that whole numbers stay exact, and so
-// small that the weights of a tree add up to less than 2^31.
+// small that the weights of a tree add up to at most `most`.
 std::vector<std::uint32_t> integer_weights(std::span<const double> weights,
-                                           const Sampling& sampling) {
+                                           const Sampling& sampling, double most) {
   const double largest = *std::max_element(weights.begin(), weights.end());
   const double draws = static_cast<double>(std::max(sampling.n_rows, sampling.n_draws));
-  const double scale = std::exp2(std::floor(std::log2(0x1p30 / draws / largest)));
+  const double scale = std::exp2(std::floor(std::log2(most / draws / largest)));
   std::vector<std::uint32_t> scaled;
   scaled.reserve(weights.size());
   for (const double weight : weights)
@@ -32,27 +32,32 @@ class ForestGrower {
  public:
   ForestGrower(Table<Bin> bins, Vector<Bin> missing, Vector<std::uint8_t> categorical,
                Vector<double> times, Vector<TimeIndex> time_index, Vector<std::uint8_t> event,
-               std::optional<Vector<double>> weight, GrowOptions options, std::size_t n_draws,
-               bool replace, bool honest)
-      : arrays_{bins, missing, categorical, times, time_index, event}, options_(options) {
+               Vector<double> survival, std::optional<Vector<double>> weight, GrowOptions options,
+               std::size_t n_draws, bool replace, bool honest)
+      : arrays_{bins, missing, categorical, times, time_index, event, survival}, options_(options) {
     const std::size_t n = bins.shape(0);
     require(n > 0 && n < kMaxRows, "number of rows out of range");
     require(
         missing.size() == bins.shape(1) && categorical.size() == bins.shape(1) && bins.shape(1) > 0,
         "one missing bin per feature is needed");
-    require(time_index.size() == n && event.size() == n && times.size() > 0,
+    require(time_index.size() == n && event.size() == n && times.size() > 0 &&
+                survival.size() == times.size(),
             "one outcome per row is needed");
     for (const TimeIndex k : view(time_index)) require(k < times.size(), "time index out of range");
     require(n_draws > 0 && n_draws < kMaxRows && (replace || n_draws <= n),
             "number of draws out of range");
     require(options.min_samples_leaf > 0, "min_samples_leaf must be positive");
     data_.features = {bins.data(), bins.shape(1), view(missing), view(categorical)};
-    data_.outcomes = {view(times), view(time_index), view(event)};
+    data_.outcomes = {view(times), view(time_index), view(event), view(survival),
+                      std::max(n, n_draws)};
     data_.sampling = {n, n_draws, replace, honest};
     if (weight) {
       require(weight->size() == n, "one weight per row is needed");
-      weight_ = integer_weights(view(*weight), data_.sampling);
+      // The rule of many small columns needs some bits for itself.
+      const double most = options.criterion == "distribution" ? 0x1p22 : 0x1p30;
+      weight_ = integer_weights(view(*weight), data_.sampling, most);
       data_.weight = weight_;
+      data_.outcomes.total_weight *= *std::max_element(weight_.begin(), weight_.end());
     }
     growers_.push_back(make_grower(data_, options_));
   }
@@ -88,6 +93,7 @@ class ForestGrower {
     Vector<double> times;
     Vector<TimeIndex> time_index;
     Vector<std::uint8_t> event;
+    Vector<double> survival;
   };
 
   static nb::tuple pack(const std::vector<Tree>& trees) {
@@ -127,21 +133,23 @@ void bind_growing(nb::module_& module) {
           "__init__",
           [](ForestGrower* self, Table<Bin> bins, Vector<Bin> missing,
              Vector<std::uint8_t> categorical, Vector<double> times, Vector<TimeIndex> time_index,
-             Vector<std::uint8_t> event, std::optional<Vector<double>> weight,
-             const std::string& criterion, int n_thresholds, std::uint32_t min_samples_split,
-             std::uint32_t min_samples_leaf, std::uint32_t max_depth, std::uint32_t max_features,
-             std::uint64_t seed, std::size_t n_draws, bool replace, bool honest) {
+             Vector<std::uint8_t> event, Vector<double> survival,
+             std::optional<Vector<double>> weight, const std::string& criterion, int n_thresholds,
+             std::uint32_t min_samples_split, std::uint32_t min_samples_leaf,
+             std::uint32_t max_depth, std::uint32_t max_features, std::uint64_t seed,
+             std::size_t n_draws, bool replace, bool honest) {
             const GrowOptions options{
                 criterion,    n_thresholds, min_samples_split, min_samples_leaf, max_depth,
                 max_features, seed};
-            new (self) ForestGrower(bins, missing, categorical, times, time_index, event, weight,
-                                    options, n_draws, replace, honest);
+            new (self) ForestGrower(bins, missing, categorical, times, time_index, event, survival,
+                                    weight, options, n_draws, replace, honest);
           },
           nb::kw_only(), nb::arg("bins"), nb::arg("missing"), nb::arg("categorical"),
-          nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("weight").none(),
-          nb::arg("criterion"), nb::arg("n_thresholds"), nb::arg("min_samples_split"),
-          nb::arg("min_samples_leaf"), nb::arg("max_depth"), nb::arg("max_features"),
-          nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"), nb::arg("honest"))
+          nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("survival"),
+          nb::arg("weight").none(), nb::arg("criterion"), nb::arg("n_thresholds"),
+          nb::arg("min_samples_split"), nb::arg("min_samples_leaf"), nb::arg("max_depth"),
+          nb::arg("max_features"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
+          nb::arg("honest"))
       .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
       .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
            nb::arg("members"));

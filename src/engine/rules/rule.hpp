@@ -40,6 +40,8 @@ struct Outcomes {
   std::span<const double> times;          // (K,) distinct times, ascending
   std::span<const TimeIndex> time_index;  // (n,) nondecreasing
   std::span<const std::uint8_t> event;    // (n,) 1 = event, 0 = censored
+  std::span<const double> survival = {};  // (K,) marginal Kaplan-Meier curve of T at the times
+  std::uint64_t total_weight = 0;         // no tree has more
 };
 
 // The sum of integer labels. |label| <= 2^30 and the weights of a tree add up to less than 2^31,

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "../random.hpp"
+#include "../rules/distribution.hpp"
 #include "../rules/logrank.hpp"
 #include "../rules/mse.hpp"
 #include "../rules/quantile.hpp"
@@ -225,6 +226,7 @@ std::unique_ptr<TreeGrower> with_rule(const TrainingData& data, const GrowOption
 }  // namespace
 
 std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOptions& options) {
+  if (options.criterion == "distribution") return with_rule<DistributionRule>(data, options);
   if (options.criterion == "mse") return with_rule<MseRule>(data, options);
   if (options.criterion == "quantile") return with_rule<QuantileRule>(data, options);
   if (options.criterion == "logrank") return with_rule<LogrankRule>(data, options);

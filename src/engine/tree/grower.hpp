@@ -15,7 +15,7 @@
 namespace cqrf {
 
 struct GrowOptions {
-  std::string criterion;  // "mse" | "quantile" | "logrank"
+  std::string criterion;  // "distribution" | "mse" | "quantile" | "logrank"
   int n_thresholds;       // random cuts per feature; 0 = the best cut
   std::uint32_t min_samples_split;
   std::uint32_t min_samples_leaf;

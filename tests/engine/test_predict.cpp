@@ -1,0 +1,290 @@
+#include <cstring>
+
+#include "check.hpp"
+#include "curves.hpp"
+#include "prediction/predict.hpp"
+
+using namespace cqrf;
+using test::ForestData;
+using test::OutcomeData;
+using test::TrainingSet;
+
+namespace {
+
+constexpr std::size_t kRows = 130;
+constexpr std::size_t kFeatures = 4;
+constexpr std::size_t kTrees = 9;
+const std::vector<double> kLevels{0.9, 0.5, 0.1};
+
+struct Model {
+  TrainingSet set;
+  Sampling sampling;
+  GrowOptions options;
+  ForestData arrays;
+  Forest forest;
+  TargetView target;
+  std::vector<double> train_points;
+  std::vector<Bin> test_bins;
+  std::vector<double> test_points;
+  static constexpr std::size_t kTestRows = 75;
+
+  explicit Model(bool honest = false, bool weighted = false)
+      : set(make_set(weighted)),
+        sampling{kRows, kRows, true, honest},
+        options(test::grow_options("mse", 0)),
+        arrays(set, sampling, options, kTrees),
+        forest(arrays.view()),
+        target(set.outcome.target()) {
+    Random random(2);
+    for (std::size_t i = 0; i < kTestRows * kFeatures; ++i)
+      test_bins.push_back(static_cast<Bin>(random.below(9)));  // 8 is the missing bin
+    for (std::size_t i = 0; i < kRows; ++i) train_points.push_back(random.below(100) / 30.0);
+    for (std::size_t i = 0; i < kTestRows; ++i) test_points.push_back(random.below(100) / 30.0);
+  }
+  Model(const Model&) = delete;
+
+  static TrainingSet make_set(bool weighted) {
+    TrainingSet set(kRows, kFeatures, 8, 1);
+    set.feature.categorical[2] = 1;
+    Random random(3);
+    for (std::size_t i = 0; weighted && i < kRows; ++i) {
+      set.weight.push_back(1 + random.below(4));
+      set.outcome.weight.push_back(set.weight.back());
+    }
+    return set;
+  }
+
+  CensoringOptions censoring(const std::string& kind, std::span<const double> points) const {
+    CensoringOptions options_ = test::censoring_options(kind);
+    options_.n_neighbors = 20;
+    options_.train_points = train_points;
+    options_.test_points = points;
+    options_.n_coordinates = 1;
+    return options_;
+  }
+
+  ForestSource source() const { return {forest, target, test_bins}; }
+
+  // The leaf of one row of bins, one step at a time.
+  LeafId leaf_of(std::size_t tree, const Bin* row) const {
+    const Node* nodes = forest.nodes.data() + forest.node_offset[tree];
+    const BinSet* subsets = forest.subsets.data() + forest.subset_offset[tree];
+    const Node* at = nodes;
+    while (!at->leaf()) at = nodes + at->child + !goes_left(*at, row[at->feature], subsets);
+    return at->child;
+  }
+
+  double weight(Rank rank) const { return target.weight.empty() ? 1 : target.weight[rank]; }
+
+  // Paper eq. rf_weight over the trees for which `use` holds, without the row `left_out`.
+  template <class Use>
+  std::vector<double> slow_weights(const Bin* row, Use use, std::size_t left_out) const {
+    std::vector<double> sum(kRows, 0);
+    double trees = 0;
+    for (std::size_t t = 0; t < kTrees; ++t) {
+      if (!use(t)) continue;
+      double size = 0;
+      const auto members = forest.leaf_members(t, leaf_of(t, row));
+      for (const Rank rank : members)
+        if (rank != left_out) size += weight(rank);
+      if (size == 0) continue;
+      ++trees;
+      for (const Rank rank : members)
+        if (rank != left_out) sum[rank] += weight(rank) / size;
+    }
+    for (double& w : sum)
+      if (trees > 0) w /= trees;
+    return sum;
+  }
+
+  std::vector<std::uint64_t> in_bag() const {
+    constexpr std::size_t words = (kRows + 63) / 64;
+    std::vector<std::uint64_t> bits(kTrees * words, 0);
+    for (std::size_t t = 0; t < kTrees; ++t)
+      for (const Rank rank :
+           draw_rows({kRows, kRows, true, false}, tree_key(options.seed, t)).growing)
+        bits[t * words + rank / 64] |= std::uint64_t{1} << rank % 64;
+    return bits;
+  }
+};
+
+template <class Source>
+std::vector<double> quantiles(const Source& source, const TargetView& target,
+                              const CensoringOptions& censoring, std::size_t block_size,
+                              int n_threads) {
+  std::vector<double> answers(source.rows() * kLevels.size(), NAN);
+  std::vector<std::uint8_t> identified(answers.size(), 0);
+  const QuantileAnswer answer{target, {}, kLevels, {}, answers.data(), identified.data()};
+  Monitor monitor;
+  predict(source, target, censoring, answer, block_size, n_threads, monitor);
+  return answers;
+}
+
+template <class Source>
+std::vector<std::vector<RankWeight>> weights(const Source& source, const TargetView& target) {
+  std::vector<std::vector<RankWeight>> rows(source.rows());
+  Monitor monitor;
+  predict(source, target, {}, WeightAnswer{rows}, 16, 2, monitor);
+  return rows;
+}
+
+void check_weights(const std::vector<RankWeight>& found, const std::vector<double>& expected) {
+  std::vector<double> dense(expected.size(), 0);
+  for (const auto& [rank, weight] : found) dense[rank] = weight;
+  for (std::size_t i = 0; i < dense.size(); ++i) CHECK_NEAR(dense[i], expected[i], 1e-14);
+}
+
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
+}
+
+}  // namespace
+
+TEST(predict_weights_are_means_over_trees) {
+  for (const bool honest : {false, true})
+    for (const bool weighted : {false, true}) {
+      const Model model(honest, weighted);
+      const auto found = weights(model.source(), model.target);
+      CHECK_EQ(found.size(), Model::kTestRows);
+      for (std::size_t row = 0; row < found.size(); ++row)
+        check_weights(found[row], model.slow_weights(
+                                      model.test_bins.data() + row * kFeatures,
+                                      [](std::size_t) { return true; }, kRows));
+    }
+}
+
+TEST(predict_does_not_depend_on_threads_and_blocks) {
+  const Model model(false, true);
+  for (const char* kind : {"beran", "knn", "marginal", "kernel"}) {
+    const auto censoring = model.censoring(kind, model.test_points);
+    const auto expected = quantiles(model.source(), model.target, censoring, 1000, 1);
+    for (const double q : expected) CHECK(std::isfinite(q));
+    for (const int n_threads : {1, 2, 8})
+      for (const std::size_t block_size : {1, 7, 64, 75, 1000})
+        CHECK(same_bits(expected,
+                        quantiles(model.source(), model.target, censoring, block_size, n_threads)));
+  }
+}
+
+TEST(predict_quantiles_are_those_of_the_weights) {
+  const Model model;
+  const auto found = quantiles(model.source(), model.target, {}, 10, 2);
+  for (std::size_t row = 0; row < Model::kTestRows; ++row) {
+    const auto slow = test::slow_curve(
+        model.set.outcome,
+        model.slow_weights(
+            model.test_bins.data() + row * kFeatures, [](std::size_t) { return true; }, kRows));
+    for (std::size_t j = 0; j < kLevels.size(); ++j)
+      CHECK_NEAR(found[row * kLevels.size() + j],
+                 test::slow_quantile(slow, kLevels[j], Interpolation::kMidpoint).value, 1e-9);
+  }
+}
+
+TEST(predict_out_of_bag_leaves_the_row_out) {
+  for (const bool honest : {false, true})
+    for (const bool weighted : {false, true}) {
+      const Model model(honest, weighted);
+      const auto in_bag = model.in_bag();
+      const OutOfBagSource source(model.forest, model.target, model.set.feature.bins, in_bag);
+      const auto found = weights(source, model.target);
+      CHECK_EQ(found.size(), kRows);
+      for (std::size_t row = 0; row < kRows; ++row) {
+        const auto unseen = [&](std::size_t t) {
+          return !((in_bag[t * 3 + row / 64] >> row % 64) & 1);
+        };
+        check_weights(
+            found[row],
+            model.slow_weights(model.set.feature.bins.data() + row * kFeatures, unseen, row));
+        for (const auto& w : found[row]) CHECK(w.rank != row);
+      }
+      const auto expected = quantiles(source, model.target, {}, 1000, 1);
+      for (const int n_threads : {2, 8})
+        CHECK(same_bits(expected, quantiles(source, model.target, {}, 9, n_threads)));
+    }
+}
+
+TEST(predict_row_in_every_bag_has_no_answer) {
+  const Model model;
+  const std::vector<std::uint64_t> in_bag(kTrees * 3, ~std::uint64_t{0});
+  const OutOfBagSource source(model.forest, model.target, model.set.feature.bins, in_bag);
+  for (const double q : quantiles(source, model.target, {}, 16, 2)) CHECK(std::isnan(q));
+}
+
+TEST(predict_matrix_adds_duplicates) {
+  OutcomeData data;
+  for (const double t : {1.0, 2.0, 3.0}) data.push(t, true);
+  data.order = {2, 0, 1};
+  const std::vector<Rank> rank{1, 2, 0};
+  // Row 0 twice, a zero and a negative weight; an empty row; a row of nothing but zeros; row 2.
+  const std::vector<std::int64_t> indptr{0, 5, 5, 6, 7};
+  const std::vector<std::int64_t> indices{0, 2, 0, 1, 1, 0, 2};
+  const std::vector<double> values{1, 2, 1, 0, -3, 0, 0.1};
+  const MatrixSource source(indptr, indices, values, rank);
+  CHECK_EQ(source.rows(), 4u);
+  const TargetView target = data.target();
+  const auto found = weights(source, target);
+  check_weights(found[0], {0.5, 0.5, 0});
+  CHECK(found[1].empty());
+  CHECK(found[2].empty());
+  check_weights(found[3], {1, 0, 0});
+  const auto answers = quantiles(source, target, {}, 2, 2);
+  CHECK_EQ(answers[1], 1.5);
+  for (std::size_t j = 3; j < 9; ++j) CHECK(std::isnan(answers[j]));
+  CHECK_EQ(answers[10], 1.0);
+}
+
+TEST(predict_condition_of_every_row) {
+  const Model model;
+  std::vector<double> after(Model::kTestRows);
+  for (std::size_t row = 0; row < after.size(); ++row)
+    after[row] = row % 3 == 0 ? NAN : static_cast<double>(row);
+  std::vector<double> answers(after.size() * kLevels.size(), NAN);
+  std::vector<std::uint8_t> identified(answers.size(), 0);
+  const QuantileAnswer answer{model.target, {}, kLevels, after, answers.data(), identified.data()};
+  Monitor monitor;
+  predict(model.source(), model.target, {}, answer, 8, 2, monitor);
+  const auto plain = quantiles(model.source(), model.target, {}, 8, 1);
+  for (std::size_t row = 0; row < after.size(); ++row)
+    for (std::size_t at = row * 3; at < row * 3 + 3; ++at) {
+      if (std::isnan(after[row]))
+        CHECK_EQ(answers[at], plain[at]);
+      else
+        CHECK(answers[at] >= after[row]);
+    }
+}
+
+TEST(predict_no_rows) {
+  const Model model;
+  const ForestSource source(model.forest, model.target, {});
+  for (const int n_threads : {1, 4})
+    CHECK(quantiles(source, model.target, {}, 16, n_threads).empty());
+}
+
+TEST(predict_one_training_row) {
+  TrainingSet set(1, 1, 2, 5);
+  const ForestData arrays(set, set.bootstrap(), test::grow_options("logrank", 1), 3);
+  const Forest forest = arrays.view();
+  const TargetView target = set.outcome.target();
+  const std::vector<Bin> bins{0, 1, 2};
+  for (const double q : quantiles(ForestSource(forest, target, bins), target, {}, 2, 2))
+    CHECK_EQ(q, target.times[0]);
+}
+
+TEST(predict_stops) {
+  const Model model;
+  std::vector<std::vector<RankWeight>> rows(Model::kTestRows);
+  Monitor monitor;
+  monitor.stop();
+  CHECK_THROWS(predict(model.source(), model.target, {}, WeightAnswer{rows}, 4, 2, monitor),
+               Stopped);
+  for (const auto& row : rows) CHECK(row.empty());
+}
+
+TEST(predict_errors_of_workers_reach_the_caller) {
+  const Model model;
+  std::vector<std::vector<RankWeight>> rows(Model::kTestRows);
+  Monitor monitor;
+  CHECK_THROWS(predict(model.source(), model.target, test::censoring_options("cox"),
+                       WeightAnswer{rows}, 4, 4, monitor),
+               std::invalid_argument);
+}

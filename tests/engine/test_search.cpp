@@ -1,0 +1,329 @@
+#include <optional>
+
+#include "check.hpp"
+#include "data.hpp"
+#include "rules/logrank.hpp"
+#include "rules/mse.hpp"
+#include "rules/quantile.hpp"
+#include "search/best.hpp"
+#include "search/random.hpp"
+
+using namespace cqrf;
+using test::FeatureData;
+using test::OutcomeData;
+
+namespace {
+
+template <class Rule>
+struct Fixture {
+  using Stat = typename Rule::Stat;
+
+  OutcomeData outcome;
+  FeatureData feature;
+  BinnedFeatures features;
+  std::vector<SampledRow> rows;
+  std::vector<Stat> labels;
+  Stat total{};
+
+  Fixture(std::size_t n, std::size_t p, std::uint32_t n_bins, Random& random)
+      : outcome(n, static_cast<std::uint32_t>(n), 0.6, random),
+        feature(n, p, n_bins, random),
+        features(feature.view()) {}
+
+  // A node of about `share` of the rows, the last row always among them.
+  void choose_rows(std::uint32_t percent, Random& random) {
+    rows.clear();
+    for (Rank rank = 0; rank < feature.n; ++rank)
+      if (rank + 1 == feature.n || random.below(100) < percent)
+        rows.push_back({rank, 1 + random.below(3)});
+    labels.resize(rows.size());
+    Rule rule(outcome.outcomes());
+    rule.relabel(rows, labels.data());
+    total = {};
+    for (const Stat& label : labels) total += label;
+  }
+
+  NodeView<Rule> node(std::uint32_t min_leaf) const {
+    return {features, rows, labels.data(), total, min_leaf};
+  }
+
+  // The sum of the labels that a predicate of the bin sends left.
+  template <class Left>
+  Stat left_sum(std::uint32_t f, Left left) const {
+    Stat sum{};
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (left(feature.at(rows[i].rank, f))) sum += labels[i];
+    return sum;
+  }
+
+  // Calls take(left_sum) for every admissible split that the best search should consider.
+  template <class Take>
+  void each_split(std::uint32_t f, std::uint32_t min_leaf, bool all_subsets, Take take) const {
+    const auto propose = [&](const Stat& sum) {
+      if (node(min_leaf).admissible(sum.count())) take(sum);
+    };
+    const Bin missing = feature.missing[f];
+    if (!feature.categorical[f]) {
+      for (int cut = 0; cut < missing; ++cut) {
+        propose(left_sum(f, [&](Bin bin) { return bin <= cut; }));
+        propose(left_sum(f, [&](Bin bin) { return bin <= cut || bin == missing; }));
+      }
+      return;
+    }
+    if (all_subsets) {
+      for (std::uint32_t set = 0; set < 1u << (missing + 1); ++set)
+        propose(left_sum(f, [&](Bin bin) { return (set >> bin) & 1; }));
+      return;
+    }
+    // Prefixes of the categories in the order of the rule.
+    std::vector<std::pair<double, Bin>> order;
+    for (int bin = 0; bin <= missing; ++bin) {
+      const Stat cell = left_sum(f, [&](Bin b) { return b == bin; });
+      if (cell.count() > 0) order.push_back({Rule::order(cell), static_cast<Bin>(bin)});
+    }
+    std::sort(order.begin(), order.end());
+    for (std::size_t end = 1; end < order.size(); ++end)
+      propose(left_sum(f, [&](Bin bin) {
+        return std::any_of(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(end),
+                           [&](const auto& entry) { return entry.second == bin; });
+      }));
+  }
+
+  std::optional<Score> best_score(std::span<const std::uint32_t> examined, std::uint32_t min_leaf,
+                                  bool all_subsets) const {
+    const typename Rule::Gain gain(total);
+    std::optional<Score> best;
+    for (const std::uint32_t f : examined)
+      each_split(f, min_leaf, all_subsets, [&](const Stat& sum) {
+        if (const Score score = gain(sum); !best || score > *best) best = score;
+      });
+    return best;
+  }
+};
+
+template <class Stat>
+bool same(const Stat& a, const Stat& b) {
+  Stat difference = a;
+  difference -= b;
+  if constexpr (requires { a.sum(); })
+    return difference.sum() == 0 && difference.weight() == 0 && difference.count() == 0;
+  else
+    return difference.packed == 0 && a.in_class == b.in_class;
+}
+
+// What a split promises about its left side is what routing will do.
+template <class Rule>
+void check_split(const Fixture<Rule>& fixture, std::uint32_t min_leaf, const Split<Rule>& split,
+                 std::span<const std::uint32_t> examined) {
+  CHECK(std::ranges::find(examined, split.feature) != examined.end());
+  const Node node{1, split.feature,
+                  (split.missing_left ? Node::kMissingLeft : 0u) |
+                      (split.categorical ? Node::kCategorical : split.bin) |
+                      std::uint32_t{fixture.feature.missing[split.feature]} << 16,
+                  0};
+  const auto left =
+      fixture.left_sum(split.feature, [&](Bin bin) { return goes_left(node, bin, &split.left); });
+  CHECK(same(left, split.left_sum));
+  CHECK(fixture.node(min_leaf).admissible(left.count()));
+  CHECK_EQ(split.categorical, fixture.feature.categorical[split.feature] != 0);
+  const typename Rule::Gain gain(fixture.total);
+  CHECK_EQ(split.score.numerator, gain(left).numerator);
+  CHECK_EQ(split.score.denominator, gain(left).denominator);
+  // Where nothing is missing, a missing value goes with the majority.
+  const auto missing = fixture.left_sum(
+      split.feature, [&](Bin bin) { return bin == fixture.feature.missing[split.feature]; });
+  if (missing.count() == 0) CHECK_EQ(split.missing_left, left.count() * 2 > fixture.total.count());
+}
+
+// Features as the grower hands them over: the first of a shuffled order, or all in order.
+std::vector<std::uint32_t> some_features(std::size_t p, Random& random) {
+  std::vector<std::uint32_t> order(p);
+  for (std::uint32_t f = 0; f < p; ++f) order[f] = f;
+  if (random.below(3) == 0) return order;
+  for (std::size_t i = p; i > 1; --i)
+    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
+  order.resize(1 + random.below(static_cast<std::uint32_t>(p)));
+  return order;
+}
+
+std::uint32_t some_min_leaf(std::size_t n, Random& random) {
+  const auto most = static_cast<std::uint32_t>(n / 2);
+  return random.below(2) == 0 ? 1 : 1 + random.below(std::min(most, 8u));
+}
+
+template <class Rule>
+void check_best(std::uint64_t key) {
+  Random random(key);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const std::size_t n = 3 + random.below(repeat % 3 == 0 ? 150 : 40);
+    const std::size_t p = 1 + random.below(9);
+    Fixture<Rule> fixture(n, p, 2 + random.below(repeat % 2 ? 5 : 250), random);
+    for (std::size_t f = 0; f < p; ++f) {
+      if (random.below(2) == 0) fixture.feature.lose(f, 2 + random.below(6), random);
+      if (fixture.feature.missing[f] <= 6 && random.below(2) == 0)
+        fixture.feature.categorical[f] = 1;
+    }
+    // One object for several nodes: nothing of the last one may be left in its histograms.
+    BestSearch<Rule> search(fixture.features, n, 0);
+    for (const std::uint32_t percent : {100u, 50u, 90u}) {
+      fixture.choose_rows(percent, random);
+      if (fixture.rows.size() < 2) continue;
+      const std::uint32_t min_leaf = some_min_leaf(fixture.rows.size(), random);
+      const auto examined = some_features(p, random);
+      Split<Rule> split;
+      search.examine(fixture.node(min_leaf), examined, random, split);
+      // One response and no leaf size: the best prefix is the best of all subsets.
+      const bool all_subsets = min_leaf == 1 && !std::is_same_v<Rule, QuantileRule>;
+      const auto expected = fixture.best_score(examined, min_leaf, all_subsets);
+      CHECK_EQ(split.found(), expected.has_value());
+      if (!split.found() || !expected) continue;
+      check_split(fixture, min_leaf, split, examined);
+      if (all_subsets) {
+        // Another subset may have the same score but for rounding.
+        const double a = split.score.numerator / split.score.denominator;
+        CHECK_NEAR(a, expected->numerator / expected->denominator, 1e-9 * a);
+      } else {
+        CHECK(!(*expected > split.score) && !(split.score > *expected));
+      }
+    }
+  }
+}
+
+// Numeric features only: an admissible cut is found whenever there is one.
+template <class Rule>
+void check_random(std::uint64_t key) {
+  Random random(key);
+  for (const std::size_t p : {1, 3, 5, 16, 17, 40})
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      const std::size_t n = 2 + random.below(repeat % 2 ? 12 : 60);
+      const std::uint32_t n_bins = 1 + random.below(repeat % 4 == 0 ? 255 : 6);
+      Fixture<Rule> fixture(n, p, n_bins, random);
+      for (std::size_t f = 0; f < p; ++f)
+        if (random.below(3) == 0) fixture.feature.lose(f, 1 + random.below(6), random);
+      RandomSearch<Rule> search(fixture.features, n, 1 + static_cast<int>(random.below(3)));
+      for (int draw = 0; draw < 4; ++draw) {
+        fixture.choose_rows(draw % 2 ? 100 : 60, random);
+        if (fixture.rows.size() < 2) continue;
+        const std::uint32_t min_leaf = some_min_leaf(fixture.rows.size(), random);
+        const auto examined = some_features(p, random);
+        Split<Rule> split;
+        search.examine(fixture.node(min_leaf), examined, random, split);
+        const auto best = fixture.best_score(examined, min_leaf, false);
+        CHECK_EQ(split.found(), best.has_value());
+        if (!split.found()) continue;
+        check_split(fixture, min_leaf, split, examined);
+        CHECK(!(split.score > *best));
+      }
+    }
+}
+
+template <class Rule>
+void check_random_categories(std::uint64_t key) {
+  Random random(key);
+  for (int repeat = 0; repeat < 80; ++repeat) {
+    const std::size_t n = 2 + random.below(40);
+    const std::size_t p = 1 + random.below(20);
+    Fixture<Rule> fixture(n, p, 1 + random.below(repeat % 4 == 0 ? 255 : 8), random);
+    bool all_categorical = true;
+    for (std::size_t f = 0; f < p; ++f) {
+      fixture.feature.categorical[f] = random.below(3) != 0;
+      all_categorical &= fixture.feature.categorical[f] != 0;
+      if (random.below(3) == 0) fixture.feature.lose(f, 2 + random.below(6), random);
+    }
+    fixture.choose_rows(100, random);
+    RandomSearch<Rule> search(fixture.features, n, 1 + static_cast<int>(random.below(3)));
+    const std::uint32_t min_leaf = some_min_leaf(n, random);
+    const auto examined = some_features(p, random);
+    Split<Rule> split;
+    search.examine(fixture.node(min_leaf), examined, random, split);
+    if (split.found()) check_split(fixture, min_leaf, split, examined);
+    // Two categories in the node can always be told apart if a row is enough.
+    if (min_leaf == 1) CHECK_EQ(split.found(), fixture.best_score(examined, 1, false).has_value());
+  }
+}
+
+}  // namespace
+
+TEST(search_best_mse) { check_best<MseRule>(1); }
+TEST(search_best_logrank) { check_best<LogrankRule>(2); }
+TEST(search_best_quantile) { check_best<QuantileRule>(3); }
+TEST(search_random_mse) { check_random<MseRule>(4); }
+TEST(search_random_logrank) { check_random<LogrankRule>(5); }
+TEST(search_random_quantile) { check_random<QuantileRule>(6); }
+TEST(search_random_categories_mse) { check_random_categories<MseRule>(7); }
+TEST(search_random_categories_quantile) { check_random_categories<QuantileRule>(8); }
+
+TEST(search_best_takes_a_cut_without_gain) {
+  // Labels that no cut separates still give a split: a leaf ends where it must, not where the
+  // greedy gain is nil.
+  Random random(9);
+  Fixture<MseRule> fixture(4, 1, 2, random);
+  fixture.outcome = {};
+  for (const double t : {1.0, 1.0, 2.0, 2.0}) fixture.outcome.push(t, true);
+  fixture.feature.bins = {0, 1, 0, 1};
+  fixture.features = fixture.feature.view();
+  fixture.rows = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
+  fixture.labels.resize(4);
+  MseRule rule(fixture.outcome.outcomes());
+  rule.relabel(fixture.rows, fixture.labels.data());
+  for (const auto& label : fixture.labels) fixture.total += label;
+  BestSearch<MseRule> search(fixture.features, 4, 0);
+  Split<MseRule> split;
+  const std::vector<std::uint32_t> examined{0};
+  search.examine(fixture.node(1), examined, random, split);
+  CHECK(split.found());
+  CHECK_EQ(split.score.numerator, 0.0);
+}
+
+TEST(search_random_cuts_are_uniform_among_the_admissible) {
+  Random random(10);
+  // Bins 0..9 in ten rows each but two empty ones; leaves of at least 25 rows.
+  Fixture<MseRule> fixture(100, 3, 10, random);
+  for (std::size_t i = 0; i < 100; ++i)
+    for (std::size_t f = 0; f < 3; ++f) {
+      const auto bin = static_cast<Bin>(i * (f + 7) % 10);
+      fixture.feature.bins[i * 3 + f] = bin == 4 ? 5 : bin;
+    }
+  fixture.choose_rows(100, random);
+  constexpr std::uint32_t kMinLeaf = 25;
+  const std::vector<std::uint32_t> examined{2};
+  std::vector<int> admissible;
+  for (int cut = 0; cut < 10; ++cut) {
+    const auto left = fixture.left_sum(2, [&](Bin bin) { return bin <= cut; });
+    if (fixture.node(kMinLeaf).admissible(left.count())) admissible.push_back(cut);
+  }
+  CHECK(admissible.size() >= 4);
+  RandomSearch<MseRule> search(fixture.features, 100, 1);
+  std::vector<double> count(10, 0);
+  const double draws = 500.0 * static_cast<double>(admissible.size());
+  for (int i = 0; i < static_cast<int>(draws); ++i) {
+    Split<MseRule> split;
+    search.examine(fixture.node(kMinLeaf), examined, random, split);
+    ++count[split.bin];
+  }
+  double chi_square = 0;
+  double inside = 0;
+  for (const int cut : admissible) {
+    const double c = count[static_cast<std::size_t>(cut)];
+    chi_square += (c - 500) * (c - 500) / 500;
+    inside += c;
+  }
+  CHECK_EQ(inside, draws);
+  CHECK(chi_square < 40);
+}
+
+TEST(search_padded_rows_can_be_read_at_any_feature) {
+  Random random(11);
+  for (const std::size_t p : {1, 3, 16, 17, 40})
+    for (const std::size_t n : {1, 2, 15, 16, 17, 50}) {
+      const FeatureData feature(n, p, 200, random);
+      const BinnedFeatures features = feature.view();
+      const PaddedRows rows(features, n);
+      for (Rank rank = 0; rank < n; ++rank)
+        for (std::size_t f = 0; f < p; ++f) {
+          const Lanes lanes = load_lanes(rows.row(rank) + f);
+          for (std::size_t j = 0; j < kLanes && f + j < p; ++j)
+            CHECK_EQ(lanes.bin[j], feature.at(rank, f + j));
+        }
+    }
+}
