@@ -10,7 +10,7 @@ from scipy import stats
 
 from cqrf import CensoredQuantileForest, _engine
 
-CRITERIA = ["random", "mse", "quantile", "logrank"]
+CRITERIA = ["distribution", "random", "mse", "quantile", "logrank"]
 THRESHOLDS = ["auto", 1, 3, None]
 NAN = np.nan
 LEAF, MISSING_LEFT, CATEGORICAL = 1 << 8, 1 << 9, 1 << 10

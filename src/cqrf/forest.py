@@ -54,13 +54,16 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
     ----------
     n_estimators : int, default=1000
         Number of trees.
-    criterion : {"random", "mse", "quantile", "logrank"}, default="random"
-        Splitting rule: squared error of the observed times at random cuts (extremely
-        randomised trees) or at the best cut (CART, the paper's forest); classes between the
-        node's own quantiles (grf); log-rank scores of the node (random survival forests).
+    criterion : {"distribution", "random", "mse", "quantile", "logrank"}, default="distribution"
+        Splitting rule. "distribution": squared error of the survival indicators of T at ten
+        times, imputed for censored rows, so that splits see the whole conditional law.
+        "random" and "mse": squared error of the observed times, at random cuts (extremely
+        randomised trees) or at the best cut (CART, the paper's forest). "quantile": classes
+        between the node's own quantiles (grf). "logrank": log-rank scores of the node (random
+        survival forests).
     n_thresholds : "auto", int or None, default="auto"
         Random cut points examined per feature; None examines all and takes the best. "auto" is
-        1 for "random" and None for the other rules.
+        1 for "distribution" and "random", and None for the other rules.
     max_depth : int or None, default=None
         Largest depth of a tree.
     min_samples_split : int, float or None, default=None
@@ -138,7 +141,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         self,
         n_estimators: int = 1000,
         *,
-        criterion: str = "random",
+        criterion: str = "distribution",
         n_thresholds: int | str | None = "auto",
         max_depth: int | None = None,
         min_samples_split: float | None = None,

@@ -39,7 +39,7 @@ TEST(leaves_goes_left) {
   // Values against missing: a cut above every value.
   CHECK(!goes_left({1, 0, 255u | 4u << 16, 0}, 4, nullptr));
   BinSet set{};
-  for (const Bin bin : {1, 63, 64, 200, 255}) insert(set, bin);
+  for (const int bin : {1, 63, 64, 200, 255}) insert(set, static_cast<Bin>(bin));
   const Node categorical{1, 0, Node::kCategorical | 201u << 16, 0};
   for (int bin = 0; bin < 256; ++bin) {
     const bool in_set = bin == 1 || bin == 63 || bin == 64 || bin == 200 || bin == 255;

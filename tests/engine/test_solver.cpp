@@ -203,7 +203,7 @@ TEST(solver_condition_outside_the_times) {
   const Solved solved(data, {1, 1, 1, 1});
   for (const Interpolation interpolation : kInterpolations) {
     const auto plain = solved.quantiles({0.6, 0.3}, root(interpolation));
-    for (const double before : {-INFINITY, 0.0}) {
+    for (const double before : {-1e300, 0.0}) {
       const auto found = solved.quantiles({0.6, 0.3}, root(interpolation), before);
       for (std::size_t j = 0; j < 2; ++j) check_quantile(found[j], plain[j]);
     }

@@ -2,8 +2,11 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "../random.hpp"
@@ -13,17 +16,27 @@
 namespace cqrf::bindings {
 namespace {
 
-// Sample weights as integers: times a power of two, so that whole numbers stay exact, and so
-// small that the weights of a tree add up to at most `most`.
+// The exponent of the lowest bit that is set: 0 for odd numbers, 2 for 12, -1 for 0.5.
+int lowest_bit(double value) {
+  int exponent;
+  const auto mantissa = static_cast<std::uint64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+  return exponent - 53 + std::countr_zero(mantissa);
+}
+
+// Sample weights as integers: times a power of two, the smallest that makes all of them whole, or,
+// where a tree's weights would then add up to more than `most`, the largest that does not.
 std::vector<std::uint32_t> integer_weights(std::span<const double> weights,
                                            const Sampling& sampling, double most) {
   const double largest = *std::max_element(weights.begin(), weights.end());
   const double draws = static_cast<double>(std::max(sampling.n_rows, sampling.n_draws));
-  const double scale = std::exp2(std::floor(std::log2(most / draws / largest)));
+  int exponent = std::numeric_limits<int>::min();
+  for (const double weight : weights) exponent = std::max(exponent, -lowest_bit(weight));
+  exponent = std::min(exponent, static_cast<int>(std::floor(std::log2(most / draws / largest))));
   std::vector<std::uint32_t> scaled;
   scaled.reserve(weights.size());
   for (const double weight : weights)
-    scaled.push_back(std::max(1u, static_cast<std::uint32_t>(std::lround(weight * scale))));
+    scaled.push_back(
+        std::max(1u, static_cast<std::uint32_t>(std::lround(std::ldexp(weight, exponent)))));
   return scaled;
 }
 
@@ -49,7 +62,7 @@ class ForestGrower {
     require(options.min_samples_leaf > 0, "min_samples_leaf must be positive");
     data_.features = {bins.data(), bins.shape(1), view(missing), view(categorical)};
     data_.outcomes = {view(times), view(time_index), view(event), view(survival),
-                      std::max(n, n_draws)};
+                      replace ? n_draws : n};
     data_.sampling = {n, n_draws, replace, honest};
     if (weight) {
       require(weight->size() == n, "one weight per row is needed");
@@ -57,7 +70,9 @@ class ForestGrower {
       const double most = options.criterion == "distribution" ? 0x1p22 : 0x1p30;
       weight_ = integer_weights(view(*weight), data_.sampling, most);
       data_.weight = weight_;
-      data_.outcomes.total_weight *= *std::max_element(weight_.begin(), weight_.end());
+      data_.outcomes.total_weight =
+          replace ? n_draws * *std::max_element(weight_.begin(), weight_.end())
+                  : std::accumulate(weight_.begin(), weight_.end(), std::uint64_t{0});
     }
     growers_.push_back(make_grower(data_, options_));
   }

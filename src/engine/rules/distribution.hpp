@@ -68,11 +68,13 @@ class DistributionRule {
     }
   }
 
-  // Equal labels are equal responses; rows of a node differ at once, or hardly ever.
+  // Rows of different times may share a label, but their curves can still be told apart. Rows are
+  // in time order, events first: the first and the last tell.
   bool pure(std::span<const SampledRow> rows, const Stat*) const {
-    const auto first = label_of_[rows.front().rank];
-    return std::all_of(rows.begin(), rows.end(),
-                       [&](const SampledRow& row) { return label_of_[row.rank] == first; });
+    const Rank first = rows.front().rank;
+    const Rank last = rows.back().rank;
+    return outcomes_.time_index[first] == outcomes_.time_index[last] &&
+           outcomes_.event[first] == outcomes_.event[last];
   }
 
   class Gain {
