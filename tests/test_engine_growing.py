@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+import twins
 from scipy import stats
 
 from cqrf import CensoredQuantileForest, _engine
@@ -259,37 +260,53 @@ class TestHonest:
         )
 
 
-def labels_of(criterion, time, event, weight):
-    """What the node's rows are relabelled with: (n,) scores, or (n, 4) classes."""
+def labels_of(criterion, time, event, weight, sample_weight):
+    """What the rows are relabelled with, (n, columns).
+
+    `weight` is that of the rows in the node, zero outside of it; `sample_weight` is that of all
+    training rows.
+    """
     if criterion == "mse":
-        return time
+        return time[:, None]
     if criterion == "logrank":
-        hazard = np.array(
-            [
-                sum(
-                    weight[event & (time == t)].sum() / weight[time >= t].sum()
-                    for t in np.unique(time[time <= u])
-                )
-                for u in time
-            ]
-        )
-        return event - hazard
-    # A class ends at the time at which the weight so far reaches its level.
-    before = np.array([weight[time < u].sum() for u in time])
-    number = sum((before >= level * weight.sum()).astype(int) for level in (0.1, 0.5, 0.9))
-    return np.eye(4)[number]
+        hazard = [
+            sum(
+                weight[event & (time == t)].sum() / weight[time >= t].sum()
+                for t in np.unique(time[(time <= u) & (weight > 0)])
+            )
+            for u in time
+        ]
+        return (event - np.array(hazard))[:, None]
+    if criterion == "quantile":
+        # A class ends at the time at which the weight so far reaches its level.
+        before = np.array([weight[time < u].sum() for u in time])
+        number = sum((before >= level * weight.sum()).astype(int) for level in (0.1, 0.5, 0.9))
+        return np.eye(4)[number]
+    # The chance to survive each of ten marginal quantiles, given what is known of the row.
+    t, *_, S, _, _ = twins.kaplan_meier(time, event, sample_weight)
+    survival = twins.step(t, S)
+    columns = []
+    for k in range(10):
+        q = t[np.argmax(1 - (k + 1) / 11 >= S)] if S[-1] <= 1 - (k + 1) / 11 else t[-1]
+        p = survival(q)
+        after = np.divide(p, survival(time), out=np.zeros(len(time)), where=survival(time) > 0)
+        u = np.where(time > q, 1.0, np.where(event, 0.0, after))
+        if 0 < p < 1:
+            columns.append(u / np.sqrt(p * (1 - p)))
+    return np.column_stack(columns)
 
 
 def gain(labels, weight, left):
-    """How good a split is; larger is better."""
-    if labels.ndim == 2:
-        # grf's probability splitting: sum over the sides of sum_c n_c^2 / n.
-        return sum(
-            ((weight[side] @ labels[side]) ** 2).sum() / weight[side].sum()
-            for side in (left, ~left)
-        )
-    centred = labels - np.average(labels, weights=weight)
-    return sum((weight[side] @ centred[side]) ** 2 / weight[side].sum() for side in (left, ~left))
+    """Reduction of the squared error of all columns; for classes, of their impurity."""
+    centred = labels - np.average(labels, axis=0, weights=weight)
+    return sum(
+        ((weight[side] @ centred[side]) ** 2).sum() / weight[side].sum() for side in (left, ~left)
+    )
+
+
+# Labels are integers in the engine: of thirty bits, or of sixteen where a row has ten of them.
+def precision(criterion):
+    return 1e-3 if criterion == "distribution" else 1e-7
 
 
 def numeric_splits(column):
@@ -311,9 +328,10 @@ def categorical_splits(column):
         yield np.any([rows for rows, taken in zip(member, chosen, strict=True) if taken], axis=0)
 
 
-def assert_best(forest, X, time, event, weight, criterion, splits, min_leaf):
+def assert_best(forest, X, time, event, weight, criterion, splits, min_leaf, sample_weight=None):
     """The root of the first tree is as good as the best of all `splits` of all columns."""
-    labels = labels_of(criterion, time, event, weight)
+    s = np.ones(len(time)) if sample_weight is None else sample_weight
+    labels = labels_of(criterion, time, event, weight, s)
     in_bag = weight > 0
     candidates = [
         gain(labels, weight, left)
@@ -327,9 +345,12 @@ def assert_best(forest, X, time, event, weight, criterion, splits, min_leaf):
     chosen = tree.goes_left(0, bins)
     assert min(chosen[in_bag].sum(), (~chosen)[in_bag].sum()) >= min_leaf
     best = max(candidates)
-    assert gain(labels, weight, chosen) >= best * (1 - 1e-7)
+    assert gain(labels, weight, chosen) >= best * (1 - precision(criterion))
     # The comparison has teeth: most splits are clearly worse.
-    assert np.mean(np.array(candidates) < best * (1 - 1e-4)) > 0.5
+    assert np.mean(np.array(candidates) < best * (1 - 10 * precision(criterion))) > 0.5
+
+
+BEST = ["distribution", "mse", "quantile", "logrank"]
 
 
 class TestBestSplit:
@@ -357,7 +378,7 @@ class TestBestSplit:
 
     @pytest.mark.parametrize("min_leaf", [1, 25])
     @pytest.mark.parametrize("p", [1, 5])
-    @pytest.mark.parametrize("criterion", ["mse", "quantile", "logrank"])
+    @pytest.mark.parametrize("criterion", BEST)
     def test_threshold(self, criterion, p, min_leaf):
         for seed in range(10):
             X = np.random.default_rng(seed).integers(0, 12, (90, p)).astype(float)
@@ -365,7 +386,7 @@ class TestBestSplit:
             forest = self.stump(X, time, event, criterion, min_leaf)
             assert_best(forest, X, time, event, np.ones(90), criterion, numeric_splits, min_leaf)
 
-    @pytest.mark.parametrize("criterion", ["mse", "quantile", "logrank"])
+    @pytest.mark.parametrize("criterion", BEST)
     def test_large_node(self, criterion):
         # More rows than bins: another way through the engine's scan.
         X = np.random.default_rng(0).integers(0, 40, (700, 3)).astype(float)
@@ -374,7 +395,7 @@ class TestBestSplit:
         forest = self.stump(X, time, event, criterion, 5)
         assert_best(forest, X, time, event, np.ones(700), criterion, numeric_splits, 5)
 
-    @pytest.mark.parametrize("criterion", ["mse", "quantile", "logrank"])
+    @pytest.mark.parametrize("criterion", BEST)
     def test_bootstrap_and_sample_weight(self, criterion):
         for seed in range(6):
             rng = np.random.default_rng(seed)
@@ -396,10 +417,10 @@ class TestBestSplit:
                 n_thresholds=None,
                 min_samples_leaf=3,
             )
-            assert_best(forest, X, time, event, weight, criterion, numeric_splits, 3)
+            assert_best(forest, X, time, event, weight, criterion, numeric_splits, 3, weight)
 
     @pytest.mark.parametrize("min_leaf", [1, 20])
-    @pytest.mark.parametrize("criterion", ["mse", "quantile", "logrank"])
+    @pytest.mark.parametrize("criterion", BEST)
     def test_missing_values_go_to_the_better_side(self, criterion, min_leaf):
         sides = set()
         for seed in range(12):
@@ -440,26 +461,37 @@ class TestBestSplit:
             assert len(np.unique(time[left] > 5)) == 1
             assert len(np.unique(time[~left] > 5)) == 1
 
-    def test_it_is_the_split_of_every_node(self):
+    @pytest.mark.parametrize("criterion", BEST)
+    def test_it_is_the_split_of_every_node(self, criterion):
         X = np.random.default_rng(3).integers(0, 12, (150, 3)).astype(float)
         time, event = self.outcome(3, X[:, 0] / 6)
-        for criterion in ("mse", "quantile", "logrank"):
-            forest = grow(X, time, event, n_estimators=1, criterion=criterion, min_samples_leaf=10)
-            order = forest.target_.order
-            tree = Tree(forest, 0)
-            for node, _, here in tree.walk(forest._bins, np.arange(150)):
-                if tree.is_leaf(node):
-                    continue
-                rows = order[here]
-                labels = labels_of(criterion, time[rows], event[rows], np.ones(len(rows)))
-                best = max(
-                    gain(labels, np.ones(len(rows)), left)
-                    for column in X[rows].T
-                    for left in numeric_splits(column)
-                    if min(left.sum(), (~left).sum()) >= 10
-                )
-                chosen = gain(labels, np.ones(len(rows)), tree.goes_left(node, forest._bins[here]))
-                assert chosen >= best * (1 - 1e-7) - 1e-12
+        forest = grow(
+            X,
+            time,
+            event,
+            n_estimators=1,
+            criterion=criterion,
+            n_thresholds=None,
+            min_samples_leaf=10,
+        )
+        tree = Tree(forest, 0)
+        n_inner = 0
+        for node, _, here in tree.walk(forest._bins, np.arange(150)):
+            if tree.is_leaf(node):
+                continue
+            n_inner += 1
+            rows = forest.target_.order[here]
+            in_node = np.isin(np.arange(150), rows).astype(float)
+            labels = labels_of(criterion, time, event, in_node, np.ones(150))[rows]
+            best = max(
+                gain(labels, np.ones(len(rows)), left)
+                for column in X[rows].T
+                for left in numeric_splits(column)
+                if min(left.sum(), (~left).sum()) >= 10
+            )
+            chosen = gain(labels, np.ones(len(rows)), tree.goes_left(node, forest._bins[here]))
+            assert chosen >= best * (1 - precision(criterion))
+        assert n_inner > 3
 
 
 def some_cut_exists(bins, missing, categorical, min_leaf):
@@ -480,7 +512,10 @@ class TestRandomCuts:
     @pytest.mark.parametrize("sampling", SAMPLINGS, ids=str)
     @pytest.mark.parametrize("n_thresholds", [1, 3])
     @pytest.mark.parametrize("min_leaf", [1, 5, 12])
-    def test_a_node_ends_only_where_no_cut_exists(self, min_leaf, n_thresholds, sampling):
+    @pytest.mark.parametrize("criterion", ["distribution", "random"])
+    def test_a_node_ends_only_where_no_cut_exists(
+        self, criterion, min_leaf, n_thresholds, sampling
+    ):
         # Few distinct values: that a draw has to be repeated is the rule, not the exception.
         X, time, event = mixed_sample()
         X[:, :2] = np.round(3 * X[:, :2])
@@ -488,6 +523,7 @@ class TestRandomCuts:
             X,
             time,
             event,
+            criterion=criterion,
             n_thresholds=n_thresholds,
             min_samples_leaf=min_leaf,
             n_estimators=10,
@@ -510,7 +546,8 @@ class TestRandomCuts:
         assert n_ended_early > 0
 
     @pytest.mark.parametrize(("min_leaf", "possible"), [(320, True), (341, True), (342, False)])
-    def test_a_node_ends_only_where_no_subset_exists(self, min_leaf, possible):
+    @pytest.mark.parametrize("criterion", ["distribution", "random"])
+    def test_a_node_ends_only_where_no_subset_exists(self, criterion, min_leaf, possible):
         # Only {1, 4, 16, 64, 256} makes one half of these rows, and few orders begin with it.
         sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 171]
         column = np.repeat(np.arange(10), sizes)
@@ -518,6 +555,7 @@ class TestRandomCuts:
         forest = grow(
             column[:, None].astype(float),
             np.random.default_rng(4).permutation(682).astype(float),
+            criterion=criterion,
             categorical_features=[0],
             min_samples_leaf=min_leaf,
             n_estimators=50,
@@ -527,7 +565,8 @@ class TestRandomCuts:
 
     @pytest.mark.parametrize("min_leaf", [1, 30])
     @pytest.mark.parametrize("missing", [False, True])
-    def test_cuts_are_uniform(self, min_leaf, missing):
+    @pytest.mark.parametrize("criterion", ["distribution", "random"])
+    def test_cuts_are_uniform(self, criterion, min_leaf, missing):
         # Values of very different frequency: it is the cuts that are equally likely, not the rows.
         counts = np.array([1, 40, 1, 1, 25, 60, 3, 3, 50, 1, 15])
         column = np.repeat(np.arange(11.0), counts)
@@ -535,7 +574,12 @@ class TestRandomCuts:
             column = np.concatenate([column, np.full(20, NAN)])
         time = np.random.default_rng(5).permutation(len(column)).astype(float)
         forest = grow(
-            column[:, None], time, n_estimators=4000, max_depth=1, min_samples_leaf=min_leaf
+            column[:, None],
+            time,
+            criterion=criterion,
+            n_estimators=4000,
+            max_depth=1,
+            min_samples_leaf=min_leaf,
         )
         cuts = [int(tree.nodes[0][2]) & 0xFF for tree in all_trees(forest)]
         n = len(column)
@@ -638,7 +682,8 @@ class TestManyFeatures:
 
     @pytest.mark.parametrize("n_thresholds", [1, 2, None])
     @pytest.mark.parametrize("p", [4, 5, 15, 16, 17, 35])
-    def test_the_one_that_matters_is_found_anywhere(self, p, n_thresholds):
+    @pytest.mark.parametrize("criterion", ["distribution", "random"])
+    def test_the_one_that_matters_is_found_anywhere(self, criterion, p, n_thresholds):
         rng = np.random.default_rng(9)
         for position in range(p):
             X = rng.uniform(size=(40, p))
@@ -647,6 +692,7 @@ class TestManyFeatures:
             forest = grow(
                 X,
                 time,
+                criterion=criterion,
                 n_estimators=2,
                 n_thresholds=n_thresholds,
                 max_depth=1,
@@ -657,13 +703,15 @@ class TestManyFeatures:
 
     @pytest.mark.parametrize("n_thresholds", [1, 3, None])
     @pytest.mark.parametrize(("p", "max_features"), [(6, 2), (6, 3), (6, 4), (6, 5), (20, 17)])
-    def test_any_choice_of_features(self, p, max_features, n_thresholds):
+    @pytest.mark.parametrize("criterion", ["distribution", "random"])
+    def test_any_choice_of_features(self, criterion, p, max_features, n_thresholds):
         # Choices such as 3, 7, 5 look like neighbours by their ends alone.
         rng = np.random.default_rng(11)
         X = rng.integers(0, 4, (150, p)).astype(float)
         forest = grow(
             X,
             rng.exponential(size=150),
+            criterion=criterion,
             n_estimators=30,
             n_thresholds=n_thresholds,
             max_features=max_features,

@@ -13,6 +13,7 @@ DEEP = {"n_estimators": 10, "min_samples_leaf": 1}
 EVERY_ROW_IN_EVERY_TREE = [
     CensoredQuantileForest(**FEW),
     CensoredQuantileForest(**DEEP),
+    CensoredQuantileForest(**DEEP, criterion="random"),
     CensoredQuantileForest(**DEEP, criterion="mse"),
     CensoredQuantileForest(**DEEP, criterion="quantile"),
     CensoredQuantileForest(**DEEP, criterion="logrank"),

@@ -83,7 +83,7 @@ def assert_same_trees(one, other):
         )
 
 
-@pytest.mark.parametrize("criterion", ["random", "mse", "quantile", "logrank"])
+@pytest.mark.parametrize("criterion", ["distribution", "random", "mse", "quantile", "logrank"])
 def test_fit(criterion):
     serial = fitted(criterion=criterion, n_jobs=1)
     for n_jobs in (1, 2, 3, 8, -1, None):

@@ -127,6 +127,7 @@ class Estimation:
     def censoring_functions(self) -> list[StepFunction]:
         """P(C > t) of every test point as a step function."""
         indptr, time_index, _, censoring, everywhere = self._curves()
+        # A curve that jumps where the forest has no weight is known at all distinct times.
         if everywhere.size:
             n_times = self.target.times.shape[0]
             indptr = np.arange(len(indptr)) * n_times

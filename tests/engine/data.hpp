@@ -20,6 +20,7 @@ struct OutcomeData {
   std::vector<std::uint8_t> event;
   std::vector<double> weight;
   std::vector<std::int64_t> order;
+  mutable std::vector<double> survival;  // marginal, computed when the outcomes are asked for
 
   OutcomeData() = default;
   OutcomeData(std::size_t n, std::uint32_t distinct, double share_of_events, Random& random) {
@@ -48,7 +49,18 @@ struct OutcomeData {
 
   std::size_t size() const { return event.size(); }
   double time(std::size_t rank) const { return times[time_index[rank]]; }
-  Outcomes outcomes() const { return {times, time_index, event}; }
+  // `total_weight` is no less than the weights of any rows that are looked at.
+  Outcomes outcomes(std::uint64_t total_weight) const {
+    survival.assign(times.size(), 1.0);
+    double current = 1;
+    for (std::size_t k = 0, begin = 0; k < times.size(); ++k) {
+      const double at_risk = static_cast<double>(size() - begin);
+      double events = 0;
+      for (; begin < size() && time_index[begin] == k; ++begin) events += event[begin];
+      survival[k] = current *= 1 - events / at_risk;
+    }
+    return {times, time_index, event, survival, total_weight};
+  }
   TargetView target() const { return {times, time_index, event, weight, order}; }
 };
 
@@ -90,7 +102,11 @@ struct TrainingSet {
       : TrainingSet(n, p, n_bins, Random(key)) {}
 
   TrainingData data(const Sampling& sampling) const {
-    return {feature.view(), outcome.outcomes(), weight, sampling};
+    const std::uint64_t heaviest =
+        weight.empty() ? 1 : *std::max_element(weight.begin(), weight.end());
+    return {feature.view(),
+            outcome.outcomes(std::max(sampling.n_rows, sampling.n_draws) * heaviest), weight,
+            sampling};
   }
   Sampling everything() const { return {feature.n, feature.n, false, false}; }
   Sampling bootstrap() const { return {feature.n, feature.n, true, false}; }

@@ -146,7 +146,7 @@ inline Quantile slow_quantile(const SlowCurve& curve, double level, Interpolatio
     const double share = (a.height - level) / (a.height - b.height);
     return {a.time + share * (b.time - a.time), true};
   }
-  return {points.back().time, true};
+  return {points.empty() ? last_candidate(curve) : points.back().time, true};
 }
 
 // The inverted curve at a time, or its limit from the left; from the last jump on it is S.

@@ -192,11 +192,21 @@ TEST(binning_weight_is_a_repeated_row) {
 }
 
 TEST(binning_categories) {
-  const FeatureBins bins = bins_of(std::vector<double>{0, 2, 2, kNaN, 1}, 255, {}, 4);
+  const FeatureBins bins = bins_of(std::vector<double>{0, 3, 3, kNaN, 1}, 255, {}, 5);
   CHECK(bins.categorical);
-  CHECK_EQ(bins.n_bins, 4);
-  for (int code = 0; code < 4; ++code) CHECK_EQ(bins.bin(code), code);
-  for (const double unknown : {kNaN, -1.0, 4.0, 1e300, -1e300}) CHECK_EQ(bins.bin(unknown), 4);
+  CHECK_EQ(bins.n_bins, 3);
+  CHECK_EQ(bins.bin(0), 0);
+  CHECK_EQ(bins.bin(1), 1);
+  CHECK_EQ(bins.bin(3), 2);
+  // Codes 2 and 4 are never seen: as unknown as those outside.
+  for (const double unknown : {kNaN, -1.0, 2.0, 4.0, 5.0, 1e300, -1e300})
+    CHECK_EQ(bins.bin(unknown), 3);
+}
+
+TEST(binning_categories_all_missing) {
+  const FeatureBins bins = bins_of(std::vector<double>{kNaN, kNaN}, 255, {}, 2);
+  CHECK_EQ(bins.n_bins, 1);
+  for (const double value : {kNaN, 0.0, 1.0}) CHECK_EQ(bins.bin(value), 1);
 }
 
 TEST(binning_rare_categories_share_the_last_bin) {

@@ -96,9 +96,13 @@ TEST(censoring_knn_takes_the_rows_of_largest_weight) {
     std::vector<std::size_t> nearest;
     for (std::size_t i = 0; i < n; ++i)
       if (weights[i] > 0) nearest.push_back(i);
-    // Ties go to the row that comes first in the original order.
+    // The weight of each of the equal rows for which a weighted one stands; ties go to the row
+    // that comes first in the original order.
+    const auto each = [&](std::size_t i) {
+      return data.weight.empty() ? weights[i] : weights[i] / data.weight[i];
+    };
     std::sort(nearest.begin(), nearest.end(), [&](std::size_t a, std::size_t b) {
-      return weights[a] != weights[b] ? weights[a] > weights[b] : data.order[a] < data.order[b];
+      return each(a) != each(b) ? each(a) > each(b) : data.order[a] < data.order[b];
     });
     nearest.resize(std::min(nearest.size(), options.n_neighbors));
     std::vector<double> counted(n, 0), candidates;

@@ -31,7 +31,7 @@ struct Model {
   explicit Model(bool honest = false, bool weighted = false)
       : set(make_set(weighted)),
         sampling{kRows, kRows, true, honest},
-        options(test::grow_options("mse", 0)),
+        options(test::grow_options("distribution", 0)),
         arrays(set, sampling, options, kTrees),
         forest(arrays.view()),
         target(set.outcome.target()) {

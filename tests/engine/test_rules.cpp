@@ -2,6 +2,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "rules/distribution.hpp"
 #include "rules/logrank.hpp"
 #include "rules/mse.hpp"
 #include "rules/quantile.hpp"
@@ -10,6 +11,8 @@ using namespace cqrf;
 using test::OutcomeData;
 
 namespace {
+
+constexpr std::uint64_t kTotalWeight = 1024;
 
 std::vector<SampledRow> weighted_rows(std::size_t n, std::uint32_t largest, Random& random) {
   std::vector<SampledRow> rows;
@@ -80,7 +83,7 @@ TEST(rules_mse_labels_are_scaled_times) {
   Random random(1);
   const OutcomeData data(50, 30, 0.5, random);
   const auto rows = weighted_rows(50, 3, random);
-  MseRule rule(data.outcomes());
+  MseRule rule(data.outcomes(kTotalWeight));
   const auto labels = relabel(rule, rows);
   const double first = data.times.front();
   const double last = data.times.back();
@@ -104,7 +107,7 @@ TEST(rules_mse_extreme_times) {
     for (const double t : times) data.push(t, true);
     std::vector<SampledRow> rows;
     for (std::size_t i = 0; i < times.size(); ++i) rows.push_back({static_cast<Rank>(i), 1});
-    MseRule rule(data.outcomes());
+    MseRule rule(data.outcomes(kTotalWeight));
     const auto labels = relabel(rule, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       CHECK(std::abs(labels[i].sum()) <= std::int64_t{1} << 31);
@@ -116,7 +119,7 @@ TEST(rules_mse_extreme_times) {
 TEST(rules_mse_pure_means_one_time) {
   OutcomeData data;
   for (const double t : {1.0, 1.0, 2.0}) data.push(t, true);
-  MseRule rule(data.outcomes());
+  MseRule rule(data.outcomes(kTotalWeight));
   const std::vector<SampledRow> tied{{0, 1}, {1, 5}};
   const std::vector<SampledRow> apart{{1, 1}, {2, 1}};
   CHECK(rule.pure(tied, nullptr));
@@ -131,7 +134,7 @@ TEST(rules_logrank_by_hand) {
   data.push(2, true);
   data.push(2, false);
   data.push(3, true);
-  LogrankRule rule(data.outcomes());
+  LogrankRule rule(data.outcomes(kTotalWeight));
   const std::vector<SampledRow> rows{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}};
   const auto labels = relabel(rule, rows);
   const std::vector<double> expected{0, 0.5, 0.5, -0.5, -0.5};
@@ -144,7 +147,7 @@ TEST(rules_logrank_scores_are_event_minus_nelson_aalen) {
   for (int repeat = 0; repeat < 30; ++repeat) {
     const OutcomeData data(60, 1 + random.below(80), 0.6, random);
     const auto rows = weighted_rows(60, 4, random);
-    LogrankRule rule(data.outcomes());
+    LogrankRule rule(data.outcomes(kTotalWeight));
     const auto labels = relabel(rule, rows);
     double total = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -175,18 +178,18 @@ TEST(rules_logrank_pure) {
   for (int i = 0; i < 3; ++i) tied.push(1, true);
   const std::vector<SampledRow> rows{{0, 1}, {1, 2}, {2, 3}};
   for (const OutcomeData* data : {&censored, &tied}) {
-    LogrankRule rule(data->outcomes());
+    LogrankRule rule(data->outcomes(kTotalWeight));
     CHECK(rule.pure(rows, relabel(rule, rows).data()));
   }
   tied.event[1] = 0;
-  LogrankRule rule(tied.outcomes());
+  LogrankRule rule(tied.outcomes(kTotalWeight));
   CHECK(!rule.pure(rows, relabel(rule, rows).data()));
 }
 
 TEST(rules_quantile_classes_by_hand) {
   OutcomeData data;
   for (int i = 1; i <= 10; ++i) data.push(i, i % 2 == 0);
-  QuantileRule rule(data.outcomes());
+  QuantileRule rule(data.outcomes(kTotalWeight));
   std::vector<SampledRow> rows;
   for (Rank r = 0; r < 10; ++r) rows.push_back({r, 1});
   const auto labels = relabel(rule, rows);
@@ -202,7 +205,7 @@ TEST(rules_quantile_ties_share_a_class) {
   for (int repeat = 0; repeat < 30; ++repeat) {
     const OutcomeData data(60, 1 + random.below(20), 0.6, random);
     const auto rows = weighted_rows(60, 4, random);
-    QuantileRule rule(data.outcomes());
+    QuantileRule rule(data.outcomes(kTotalWeight));
     const auto labels = relabel(rule, rows);
     double total = 0;
     for (const auto& row : rows) total += row.weight;
@@ -219,9 +222,106 @@ TEST(rules_quantile_ties_share_a_class) {
   }
   OutcomeData tied;
   for (int i = 0; i < 5; ++i) tied.push(1, true);
-  QuantileRule rule(tied.outcomes());
+  QuantileRule rule(tied.outcomes(kTotalWeight));
   const std::vector<SampledRow> rows{{0, 1}, {2, 3}, {4, 1}};
   CHECK(rule.pure(rows, relabel(rule, rows).data()));
+}
+
+// The label of a row is proportional to u_k / sqrt(p_k (1 - p_k)).
+TEST(rules_distribution_labels_are_conditional_survival) {
+  Random random(9);
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    const OutcomeData data(60, 1 + random.below(80), 0.6, random);
+    const auto rows = weighted_rows(60, 4, random);
+    const Outcomes outcomes = data.outcomes(kTotalWeight);
+    DistributionRule rule(outcomes);
+    const auto labels = relabel(rule, rows);
+    constexpr std::size_t kColumns = DistributionRule::kThresholds;
+    std::array<std::size_t, kColumns> threshold{};
+    std::array<double, kColumns> scale{};
+    double largest = 0;
+    for (std::size_t k = 0; k < kColumns; ++k) {
+      while (threshold[k] + 1 < data.times.size() &&
+             outcomes.survival[threshold[k]] > 1 - static_cast<double>(k + 1) / (kColumns + 1))
+        ++threshold[k];
+      const double p = outcomes.survival[threshold[k]];
+      if (p > 0 && p < 1) scale[k] = 1 / std::sqrt(p * (1 - p));
+      largest = std::max(largest, scale[k]);
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const TimeIndex time = outcomes.time_index[rows[i].rank];
+      for (std::size_t k = 0; k < kColumns; ++k) {
+        double u = 1;
+        if (threshold[k] >= time) u = 0;
+        if (threshold[k] >= time && !outcomes.event[rows[i].rank] && outcomes.survival[time] > 0)
+          u = outcomes.survival[threshold[k]] / outcomes.survival[time];
+        // 1024 is a number of eleven bits, which leaves twenty; labels have at most sixteen.
+        const double expected = largest > 0 ? u * scale[k] / largest * (0x1p16 - 1) : 0;
+        CHECK_NEAR(labels[i].sum(k) / static_cast<double>(rows[i].weight), expected, 0.51);
+      }
+      CHECK_EQ(labels[i].weight(), rows[i].weight);
+      CHECK_EQ(labels[i].count(), 1u);
+    }
+  }
+}
+
+TEST(rules_distribution_sums_fit) {
+  // The largest labels of all rows add up to less than 2^31, whatever the weights of a tree.
+  OutcomeData data;
+  for (int i = 0; i < 8; ++i) data.push(i, true);
+  for (const std::uint32_t weight : {1u, 1000u, 1u << 20, (1u << 28) - 1}) {
+    DistributionRule rule(data.outcomes(8 * std::uint64_t{weight}));
+    std::vector<SampledRow> rows;
+    for (Rank rank = 0; rank < 8; ++rank) rows.push_back({rank, weight});
+    const auto labels = relabel(rule, rows);
+    for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k) {
+      std::int64_t exact = 0;
+      for (const auto& label : labels) exact += label.sum(k);
+      CHECK_EQ(std::int64_t{sum(labels, 8).sum(k)}, exact);
+      CHECK(exact >= 0);
+    }
+    CHECK_EQ(sum(labels, 8).weight(), 8 * weight);
+  }
+}
+
+TEST(rules_distribution_pure) {
+  OutcomeData data;
+  data.push(1, true);
+  data.push(1, true);
+  data.push(1, false);
+  data.push(2, true);
+  DistributionRule rule(data.outcomes(kTotalWeight));
+  CHECK(rule.pure(std::vector<SampledRow>{{0, 1}, {1, 2}}, nullptr));
+  CHECK(!rule.pure(std::vector<SampledRow>{{0, 1}, {2, 1}}, nullptr));
+  CHECK(!rule.pure(std::vector<SampledRow>{{1, 1}, {3, 1}}, nullptr));
+}
+
+TEST(rules_distribution_gain_is_the_fall_of_the_sum_of_squares) {
+  Random random(10);
+  const OutcomeData data(40, 40, 0.6, random);
+  const auto rows = weighted_rows(40, 4, random);
+  DistributionRule rule(data.outcomes(kTotalWeight));
+  const auto labels = relabel(rule, rows);
+  const auto spread = [&](std::size_t begin, std::size_t end) {
+    double result = 0;
+    for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k) {
+      double w = 0, s = 0, squares = 0;
+      for (std::size_t i = begin; i < end; ++i) {
+        const double y = static_cast<double>(labels[i].sum(k)) / rows[i].weight;
+        w += rows[i].weight;
+        s += rows[i].weight * y;
+        squares += rows[i].weight * y * y;
+      }
+      result += squares - s * s / w;
+    }
+    return result;
+  };
+  const auto total = sum(labels, rows.size());
+  const DistributionRule::Gain gain(total);
+  for (std::size_t cut = 1; cut < rows.size(); ++cut) {
+    const double fall = spread(0, rows.size()) - spread(0, cut) - spread(cut, rows.size());
+    CHECK_NEAR(value(gain(sum(labels, cut))) * total.weight(), fall, 1e-6 * spread(0, rows.size()));
+  }
 }
 
 TEST(rules_squared_error_gain_is_the_fall_of_the_sum_of_squares) {
@@ -258,7 +358,7 @@ TEST(rules_quantile_gain_is_the_fall_of_the_impurity) {
   Random random(5);
   const OutcomeData data(40, 40, 0.6, random);
   const auto rows = weighted_rows(40, 4, random);
-  QuantileRule rule(data.outcomes());
+  QuantileRule rule(data.outcomes(kTotalWeight));
   const auto labels = relabel(rule, rows);
   const auto total = sum(labels, rows.size());
   // Weighted Gini impurity of a side.
@@ -286,8 +386,11 @@ static void check_weights_are_repeated_rows(std::uint64_t key) {
     const OutcomeData data(40, 1 + random.below(50), 0.6, random);
     const auto rows = weighted_rows(40, 4, random);
     const Repeated repeated(data, rows);
-    Rule weighted_rule(data.outcomes());
-    Rule repeated_rule(repeated.outcome.outcomes());
+    Rule weighted_rule(data.outcomes(kTotalWeight));
+    // The marginal curve belongs to the whole sample, not to the rows of the node.
+    Outcomes repeated_outcomes = repeated.outcome.outcomes(kTotalWeight);
+    repeated_outcomes.survival = data.survival;
+    Rule repeated_rule(repeated_outcomes);
     const auto a = relabel(weighted_rule, rows);
     const auto b = relabel(repeated_rule, repeated.rows);
     typename Rule::Stat left_a{}, left_b{};
@@ -308,3 +411,6 @@ static void check_weights_are_repeated_rows(std::uint64_t key) {
 TEST(rules_mse_weights_are_repeated_rows) { check_weights_are_repeated_rows<MseRule>(6); }
 TEST(rules_logrank_weights_are_repeated_rows) { check_weights_are_repeated_rows<LogrankRule>(7); }
 TEST(rules_quantile_weights_are_repeated_rows) { check_weights_are_repeated_rows<QuantileRule>(8); }
+TEST(rules_distribution_weights_are_repeated_rows) {
+  check_weights_are_repeated_rows<DistributionRule>(11);
+}

@@ -2,6 +2,7 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "rules/distribution.hpp"
 #include "rules/logrank.hpp"
 #include "rules/mse.hpp"
 #include "rules/quantile.hpp"
@@ -13,6 +14,8 @@ using test::FeatureData;
 using test::OutcomeData;
 
 namespace {
+
+constexpr std::uint64_t kTotalWeight = 1024;
 
 template <class Rule>
 struct Fixture {
@@ -37,7 +40,7 @@ struct Fixture {
       if (rank + 1 == feature.n || random.below(100) < percent)
         rows.push_back({rank, 1 + random.below(3)});
     labels.resize(rows.size());
-    Rule rule(outcome.outcomes());
+    Rule rule(outcome.outcomes(kTotalWeight));
     rule.relabel(rows, labels.data());
     total = {};
     for (const Stat& label : labels) total += label;
@@ -89,6 +92,25 @@ struct Fixture {
       }));
   }
 
+  // Whether any split of a feature is admissible.
+  bool splittable(std::uint32_t f, std::uint32_t min_leaf) const {
+    bool any = false;
+    if (!feature.categorical[f]) {
+      each_split(f, min_leaf, false, [&](const Stat&) { any = true; });
+      return any;
+    }
+    std::vector<bool> reached(rows.size() + 1, false);  // the sizes that sets of categories have
+    reached[0] = true;
+    for (int bin = 0; bin <= feature.missing[f]; ++bin) {
+      const std::size_t count = left_sum(f, [&](Bin b) { return b == bin; }).count();
+      for (std::size_t size = rows.size() + 1; count > 0 && size-- > count;)
+        if (reached[size - count]) reached[size] = true;
+    }
+    for (std::size_t size = min_leaf; size + min_leaf <= rows.size(); ++size)
+      any = any || reached[size];
+    return any;
+  }
+
   std::optional<Score> best_score(std::span<const std::uint32_t> examined, std::uint32_t min_leaf,
                                   bool all_subsets) const {
     const typename Rule::Gain gain(total);
@@ -105,10 +127,16 @@ template <class Stat>
 bool same(const Stat& a, const Stat& b) {
   Stat difference = a;
   difference -= b;
-  if constexpr (requires { a.sum(); })
-    return difference.sum() == 0 && difference.weight() == 0 && difference.count() == 0;
-  else
-    return difference.packed == 0 && a.in_class == b.in_class;
+  if (difference.weight() != 0 || difference.count() != 0) return false;
+  if constexpr (std::is_same_v<Stat, ScalarStat>) {
+    return difference.sum() == 0;
+  } else if constexpr (std::is_same_v<Stat, DistributionRule::Stat>) {
+    for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k)
+      if (difference.sum(k) != 0) return false;
+    return true;
+  } else {
+    return a.in_class == b.in_class;
+  }
 }
 
 // What a split promises about its left side is what routing will do.
@@ -129,10 +157,11 @@ void check_split(const Fixture<Rule>& fixture, std::uint32_t min_leaf, const Spl
   const typename Rule::Gain gain(fixture.total);
   CHECK_EQ(split.score.numerator, gain(left).numerator);
   CHECK_EQ(split.score.denominator, gain(left).denominator);
-  // Where nothing is missing, a missing value goes with the majority.
+  // Where nothing is missing, a missing value goes to the heavier side.
   const auto missing = fixture.left_sum(
       split.feature, [&](Bin bin) { return bin == fixture.feature.missing[split.feature]; });
-  if (missing.count() == 0) CHECK_EQ(split.missing_left, left.count() * 2 > fixture.total.count());
+  if (missing.count() == 0)
+    CHECK_EQ(split.missing_left, left.weight() * 2 > fixture.total.weight());
 }
 
 // Features as the grower hands them over: the first of a shuffled order, or all in order.
@@ -173,7 +202,7 @@ void check_best(std::uint64_t key) {
       Split<Rule> split;
       search.examine(fixture.node(min_leaf), examined, random, split);
       // One response and no leaf size: the best prefix is the best of all subsets.
-      const bool all_subsets = min_leaf == 1 && !std::is_same_v<Rule, QuantileRule>;
+      const bool all_subsets = min_leaf == 1 && std::is_same_v<typename Rule::Stat, ScalarStat>;
       const auto expected = fixture.best_score(examined, min_leaf, all_subsets);
       CHECK_EQ(split.found(), expected.has_value());
       if (!split.found() || !expected) continue;
@@ -237,8 +266,9 @@ void check_random_categories(std::uint64_t key) {
     Split<Rule> split;
     search.examine(fixture.node(min_leaf), examined, random, split);
     if (split.found()) check_split(fixture, min_leaf, split, examined);
-    // Two categories in the node can always be told apart if a row is enough.
-    if (min_leaf == 1) CHECK_EQ(split.found(), fixture.best_score(examined, 1, false).has_value());
+    CHECK_EQ(split.found(), std::ranges::any_of(examined, [&](std::uint32_t f) {
+               return fixture.splittable(f, min_leaf);
+             }));
   }
 }
 
@@ -252,6 +282,27 @@ TEST(search_random_logrank) { check_random<LogrankRule>(5); }
 TEST(search_random_quantile) { check_random<QuantileRule>(6); }
 TEST(search_random_categories_mse) { check_random_categories<MseRule>(7); }
 TEST(search_random_categories_quantile) { check_random_categories<QuantileRule>(8); }
+TEST(search_best_distribution) { check_best<DistributionRule>(12); }
+TEST(search_random_distribution) { check_random<DistributionRule>(13); }
+
+TEST(search_random_finds_the_only_admissible_subset) {
+  // One category of twenty rows and twenty of one row: leaves of twenty rows leave one split,
+  // which hardly any random order of the categories offers.
+  Random random(14);
+  Fixture<MseRule> fixture(40, 1, 21, random);
+  for (std::size_t i = 0; i < 40; ++i)
+    fixture.feature.bins[i] = static_cast<Bin>(i < 20 ? 0 : i - 19);
+  fixture.feature.categorical[0] = 1;
+  fixture.choose_rows(100, random);
+  RandomSearch<MseRule> search(fixture.features, 40, 1);
+  const std::vector<std::uint32_t> examined{0};
+  for (int draw = 0; draw < 50; ++draw) {
+    Split<MseRule> split;
+    search.examine(fixture.node(20), examined, random, split);
+    CHECK(split.found());
+    check_split(fixture, 20, split, examined);
+  }
+}
 
 TEST(search_best_takes_a_cut_without_gain) {
   // Labels that no cut separates still give a split: a leaf ends where it must, not where the
@@ -264,7 +315,7 @@ TEST(search_best_takes_a_cut_without_gain) {
   fixture.features = fixture.feature.view();
   fixture.rows = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
   fixture.labels.resize(4);
-  MseRule rule(fixture.outcome.outcomes());
+  MseRule rule(fixture.outcome.outcomes(kTotalWeight));
   rule.relabel(fixture.rows, fixture.labels.data());
   for (const auto& label : fixture.labels) fixture.total += label;
   BestSearch<MseRule> search(fixture.features, 4, 0);

@@ -11,7 +11,7 @@ LEVELS = [1 / 64, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 63 / 64]
 # The same examples on every machine and in every run.
 fast = settings(max_examples=50, deadline=None, derandomize=True)
 
-criteria = st.sampled_from(["random", "mse", "quantile", "logrank"])
+criteria = st.sampled_from(["distribution", "random", "mse", "quantile", "logrank"])
 curves = st.sampled_from(["beran", "knn", "kernel", "marginal"])
 
 

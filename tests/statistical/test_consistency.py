@@ -48,7 +48,7 @@ def in_standard_errors(differences):
     return differences.mean() / (differences.std(ddof=1) / np.sqrt(len(differences)))
 
 
-@pytest.mark.parametrize("criterion", ["random", "mse", "quantile", "logrank"])
+@pytest.mark.parametrize("criterion", ["distribution", "random", "mse", "quantile", "logrank"])
 def test_far_better_than_taking_censored_times_for_events(criterion):
     ours, naive, oracle = [], [], []
     for seed in range(REPLICATIONS):

@@ -25,11 +25,17 @@ void draw_distinct(const Sampling& sampling, std::uint64_t key, TreeRows& out) {
     std::vector<std::uint32_t> count(n, 0);
     for (std::size_t i = 0; i < sampling.n_draws; ++i)
       ++count[random.below(static_cast<std::uint32_t>(n))];
+    // Written without branches, which a bootstrap would mispredict every third time.
+    out.growing.resize(n);
+    out.multiplicity.resize(n);
+    std::size_t distinct = 0;
     for (std::size_t r = 0; r < n; ++r) {
-      if (count[r] == 0) continue;
-      out.growing.push_back(static_cast<Rank>(r));
-      out.multiplicity.push_back(count[r]);
+      out.growing[distinct] = static_cast<Rank>(r);
+      out.multiplicity[distinct] = count[r];
+      distinct += count[r] > 0;
     }
+    out.growing.resize(distinct);
+    out.multiplicity.resize(distinct);
     return;
   }
   out.growing.reserve(sampling.n_draws);

@@ -196,11 +196,14 @@ class Grower final : public TreeGrower {
 
   // Fills leaf_of_ for the rows that did not grow the tree.
   void route(const Tree& tree, std::span<const Rank> rows) {
-    waiting_.clear();
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (leaf_of_[i] == kNoLeaf) waiting_.push_back(static_cast<std::uint32_t>(i));
+    waiting_.resize(rows.size());
+    std::size_t n_waiting = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      waiting_[n_waiting] = static_cast<std::uint32_t>(i);
+      n_waiting += leaf_of_[i] == kNoLeaf;
+    }
     find_leaves(
-        tree.nodes.data(), tree.subsets.data(), waiting_.size(),
+        tree.nodes.data(), tree.subsets.data(), n_waiting,
         [&](std::size_t i) { return data_.features.row(rows[waiting_[i]]); },
         [&](std::size_t i, LeafId leaf) { leaf_of_[waiting_[i]] = leaf; });
   }
