@@ -29,7 +29,8 @@ def read_rows(name):
 
 
 def test_every_public_name_is_a_loader_tested_here():
-    assert sorted(datasets.__all__) == sorted(case.values[0].__name__ for case in SETS)
+    loaders = [name for name in datasets.__all__ if name.startswith("load_")]
+    assert sorted(loaders) == sorted(case.values[0].__name__ for case in SETS)
 
 
 def test_every_csv_has_a_loader():

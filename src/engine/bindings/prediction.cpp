@@ -229,7 +229,7 @@ class Weights {
     const auto ascending = view(times);
     require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
     std::vector<double> values(rows() * times.size(), kNaN);
-    run(GridAnswer(target_.get(), parse_which(which), ascending, left_limit, values.data()),
+    run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
         censoring, n_threads, block_size);
     const std::size_t m = rows();
     return to_numpy(std::move(values), {m, times.size()});
@@ -238,7 +238,7 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    run(RestrictedMeanAnswer(target_.get(), horizon, mirrored, means.data()), censoring, n_threads,
+    run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring, n_threads,
         block_size);
     return to_numpy(std::move(means));
   }

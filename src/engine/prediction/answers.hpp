@@ -1,7 +1,7 @@
 // What is made of the curves of the test points. Each answer has
 //
-//   Worker worker() const;                                     // scratch of one thread
-//   void take(std::size_t row, const Curve&, const CensoringCurve&, Worker&);
+//   Worker worker() const;  // scratch of one thread
+//   void take(std::size_t row, const Curve&, const CensoringCurve&, Worker&) const;
 //
 // and writes to its own part of the output for every row. Rows without any weight are skipped:
 // outputs are set to NaN beforehand.
@@ -51,8 +51,8 @@ struct GridAnswer {
   Worker worker() const { return {}; }
   void take(std::size_t row, const Curve& curve, const CensoringCurve& censoring, Worker&) const {
     double* out = values + row * grid.size();
+    std::size_t k = 0;
     if (const auto g = censoring.everywhere(); which == Which::kCensoring && !g.empty()) {
-      std::size_t k = 0;
       for (std::size_t j = 0; j < grid.size(); ++j) {
         while (k < g.size() && reaches(target.times[k], grid[j])) ++k;
         out[j] = k == 0 ? 1.0 : g[k - 1];
@@ -60,7 +60,6 @@ struct GridAnswer {
       return;
     }
     double value = which == Which::kHazard ? 0 : 1;
-    std::size_t k = 0;
     for (std::size_t j = 0; j < grid.size(); ++j) {
       for (; k < curve.steps.size() && reaches(target.times[curve.steps[k].time], grid[j]); ++k)
         value = value_at(curve, k, value);
@@ -68,7 +67,6 @@ struct GridAnswer {
     }
   }
 
- private:
   bool reaches(double time, double at) const { return left_limit ? time < at : time <= at; }
 
   double value_at(const Curve& curve, std::size_t k, double before) const {
@@ -85,10 +83,6 @@ struct GridAnswer {
     const double survival = k == 0 ? 1 : curve.survival[k - 1];
     return survival > 0 ? before + (1 - curve.survival[k] / survival) : before;
   }
-
- public:
-  GridAnswer(const TargetView& t, Which w, std::span<const double> g, bool left, double* out)
-      : target(t), which(w), grid(g), left_limit(left), values(out) {}
 };
 
 // E[min(T, h)] = t_1 + the integral of S from t_1 to h; mirrored, E[max(T, h)].
@@ -119,17 +113,12 @@ struct RestrictedMeanAnswer {
     means[row] = mean;
   }
 
- private:
   // The part of [t_k, t_{k+1}) that lies in [low, high].
   double length(const std::vector<Step>& steps, std::size_t k, double low, double high) const {
     const double begin = std::max(target.times[steps[k].time], low);
     const double end = std::min(target.times[steps[k + 1].time], high);
     return std::max(0.0, end - begin);
   }
-
- public:
-  RestrictedMeanAnswer(const TargetView& t, double h, bool m, double* out)
-      : target(t), horizon(h), mirrored(m), means(out) {}
 };
 
 // The curves of every row, of different lengths.
