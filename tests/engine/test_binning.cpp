@@ -101,6 +101,14 @@ TEST(binning_many_values_share_bins_evenly) {
   }
 }
 
+TEST(binning_heavy_value_uses_up_its_quantiles) {
+  // 700 zeros, then 1 to 300, in ten bins: seven tenths are gone, the cuts that are left divide
+  // the rest evenly.
+  std::vector<double> values(700, 0.0);
+  for (int i = 1; i <= 300; ++i) values.push_back(i);
+  CHECK(bins_of(values, 10).cuts == (std::vector<double>{0.5, 100.5, 200.5}));
+}
+
 TEST(binning_heavy_ties) {
   // Nine in ten values are one: no quantile is spent twice on it, and its bin holds it alone.
   auto values = random_values(1000, 3);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "radix_sort.hpp"
+
 namespace cqrf {
 namespace {
 
 // Cut points move by less than the width of a bin when they come from this many rows.
-constexpr std::size_t kRowsForCuts = 200'000;
+constexpr std::size_t kRowsForCuts = 100'000;
 constexpr std::size_t kRowsPerBlock = 1024;
 
 struct Weighted {
@@ -22,29 +24,31 @@ double between(double a, double b) {
 }
 
 // Sorted distinct values with their summed weights: a row of weight 3 is three equal rows.
-std::vector<Weighted> merge_equal(std::vector<Weighted>& values, bool weighted) {
-  if (weighted) {
-    std::sort(values.begin(), values.end(),
-              [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
-  } else {
-    // Numbers alone sort in half the time.
-    std::vector<double> numbers(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) numbers[i] = values[i].value;
-    std::sort(numbers.begin(), numbers.end());
-    for (std::size_t i = 0; i < values.size(); ++i) values[i].value = numbers[i];
-  }
-  std::vector<Weighted> merged;
+std::vector<Weighted> distinct_values(std::vector<Weighted>& values) {
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  std::vector<Weighted> distinct;
   for (const Weighted& v : values) {
-    if (!merged.empty() && merged.back().value == v.value)
-      merged.back().weight += v.weight;
+    if (!distinct.empty() && distinct.back().value == v.value)
+      distinct.back().weight += v.weight;
     else
-      merged.push_back(v);
+      distinct.push_back(v);
   }
-  return merged;
+  return distinct;
 }
 
-FeatureBins numeric_bins(std::vector<Weighted>& all, bool weighted, int max_bins) {
-  const std::vector<Weighted> values = merge_equal(all, weighted);
+// The same for values that count alike.
+std::vector<Weighted> distinct_values(std::vector<double>& values) {
+  radix_sort(values);
+  std::vector<Weighted> distinct;
+  for (std::size_t begin = 0, end = 0; begin < values.size(); begin = end) {
+    while (end < values.size() && values[end] == values[begin]) ++end;
+    distinct.push_back({values[begin], static_cast<double>(end - begin)});
+  }
+  return distinct;
+}
+
+FeatureBins numeric_bins(const std::vector<Weighted>& values, int max_bins) {
   FeatureBins bins;
   if (values.size() < 2) return bins;
   if (values.size() <= static_cast<std::size_t>(max_bins)) {
@@ -98,12 +102,13 @@ Bin FeatureBins::bin(double value) const {
     const bool known = value >= 0 && value < static_cast<double>(category_bins.size());
     return known ? category_bins[static_cast<std::size_t>(value)] : missing();
   }
-  // A lower bound without branches: the compiler turns the choice into a conditional move.
+  // A lower bound whose steps depend on the number of cuts alone: nothing to mispredict, and the
+  // searches of neighbouring rows overlap.
   const double* base = cuts.data();
   std::size_t length = cuts.size();
   while (length > 1) {
     const std::size_t half = length / 2;
-    base += base[half - 1] < value ? half : 0;
+    base += static_cast<std::size_t>(base[half - 1] < value) * half;
     length -= half;
   }
   return static_cast<Bin>((base - cuts.data()) + (length == 1 && *base < value ? 1 : 0));
@@ -117,19 +122,31 @@ std::vector<FeatureBins> find_bins(const Matrix<T>& x, std::span<const std::int6
   const std::size_t n_used = std::min(rows.size(), kRowsForCuts);
   std::vector<FeatureBins> features(x.columns);
   parallel_for(x.columns, n_threads, monitor, [&](std::size_t f, int) {
-    const bool categorical = n_categories[f] > 0;
     // Every category must be counted; quantiles are content with evenly spaced rows.
+    const bool categorical = n_categories[f] > 0;
     const std::size_t used = categorical ? rows.size() : n_used;
+    const auto each = [&](auto take) {
+      for (std::size_t i = 0; i < used; ++i) {
+        const std::size_t at = used == rows.size() ? i : i * rows.size() / used;
+        const double value = static_cast<double>(x.at(static_cast<std::size_t>(rows[at]), f));
+        if (!std::isnan(value)) take(value, at);
+      }
+    };
+    if (weights.empty() && !categorical) {
+      std::vector<double> values;
+      values.reserve(used);
+      each([&](double value, std::size_t) { values.push_back(value); });
+      features[f] = numeric_bins(distinct_values(values), max_bins);
+      return;
+    }
     std::vector<Weighted> values;
     values.reserve(used);
-    for (std::size_t i = 0; i < used; ++i) {
-      const std::size_t at = used == rows.size() ? i : i * rows.size() / used;
-      const double value = static_cast<double>(x.at(static_cast<std::size_t>(rows[at]), f));
-      if (!std::isnan(value)) values.push_back({value, weights.empty() ? 1.0 : weights[at]});
-    }
+    each([&](double value, std::size_t at) {
+      values.push_back({value, weights.empty() ? 1.0 : weights[at]});
+    });
     features[f] =
         categorical ? categorical_bins(values, static_cast<std::size_t>(n_categories[f]), max_bins)
-                    : numeric_bins(values, !weights.empty(), max_bins);
+                    : numeric_bins(distinct_values(values), max_bins);
   });
   return features;
 }

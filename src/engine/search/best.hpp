@@ -74,6 +74,7 @@ class BestSearch {
     std::array<BinSet, Size> occupied{};
     Stat* cells = cells_.data();
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
+      if constexpr (!Small) node.prefetch(i);
       const Bin* row = node.features.row(node.rows[i].rank);
       const Stat label = node.labels[i];
       for (std::size_t j = 0; j < Size; ++j) {
@@ -102,24 +103,35 @@ class BestSearch {
   // Where nothing is missing in the node, a missing value met later goes with the majority.
   void scan_bins(const Node& node, std::uint32_t feature, Stat* cells, const BinSet& occupied,
                  Split<Rule>& best) {
-    // The loop keeps all that it needs in registers; an empty bin scores what the last one did.
-    const auto gain = node.gain;
     const std::uint32_t first = node.min_leaf;
     const std::uint32_t last = node.total.count() - node.min_leaf;
+    // The loops keep all that they need in registers.
+    const auto gain = node.gain;
     Score best_score = best.score;
     Stat best_left{};
     Bin best_bin = 0;
     Stat left{};
-    each(node, feature, occupied, [&](Bin bin) {
-      left += take(cells[bin]);
-      if (left.count() < first || left.count() > last) return;
-      const Score score = gain(left);
-      if (score > best_score) {
-        best_score = score;
+    const auto score = [&](Bin bin) {
+      const Score candidate = gain(left);
+      if (candidate > best_score) {
+        best_score = candidate;
         best_left = left;
         best_bin = bin;
       }
-    });
+    };
+    if (node.rows.size() >= kSmall) {
+      // Admissible cuts are a range; an empty bin in it scores what the one before it did.
+      std::size_t bin = 0;
+      do left += cells[bin];
+      while (left.count() < first && ++bin);
+      for (; left.count() <= last; left += cells[++bin]) score(static_cast<Bin>(bin));
+      std::fill_n(cells, node.features.missing[feature], Stat{});
+    } else {
+      each(node, feature, occupied, [&](Bin bin) {
+        left += take(cells[bin]);
+        if (left.count() >= first && left.count() <= last) score(bin);
+      });
+    }
     if (best_left.count() > 0)
       best.propose(node, feature, best_bin, best_left, node.majority(best_left));
   }
