@@ -183,12 +183,18 @@ class Grower final : public TreeGrower {
     const std::size_t stride = data_.features.n_features;
     std::size_t left = open.begin;
     std::size_t right = middle;
+    // Copies, which no store of the loop can change.
+    const SampledRow* const from_row = from.row.data();
+    const Stat* const from_label = from.label.data();
+    SampledRow* const to_row = to.row.data();
+    Stat* const to_label = to.label.data();
+    const Node copy = node;
     for (std::size_t i = open.begin; i < open.end; ++i) {
-      const SampledRow row = from.row[i];
-      const bool goes = goes_left(node, column[row.rank * stride], subsets);
+      const SampledRow row = from_row[i];
+      const bool goes = goes_left(copy, column[row.rank * stride], subsets);
       const std::size_t at = goes ? left : right;
-      to.row[at] = row;
-      if constexpr (!Rule::kPerNode) to.label[at] = from.label[i];
+      to_row[at] = row;
+      if constexpr (!Rule::kPerNode) to_label[at] = from_label[i];
       left += goes;
       right += !goes;
     }
