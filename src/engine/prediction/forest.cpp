@@ -1,5 +1,6 @@
 #include "forest.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -15,13 +16,15 @@ void validate_offsets(std::span<const std::int64_t> offset, std::size_t n_trees,
   require(offset.size() == n_trees + 1 && offset.front() == 0 &&
               offset.back() == static_cast<std::int64_t>(size),
           what);
+  // In order, hence between 0 and size: their differences cannot overflow.
+  require(std::is_sorted(offset.begin(), offset.end()), what);
   for (std::size_t t = 0; t < n_trees; ++t) require(offset[t + 1] - offset[t] >= at_least, what);
 }
 
 }  // namespace
 
 void Forest::validate() const {
-  require(!node_offset.empty(), "no trees");
+  require(node_offset.size() > 1, "no trees");
   const std::size_t trees = n_trees();
   require(n_rows < kMaxRows, "too many rows");
   validate_offsets(node_offset, trees, nodes.size(), 1, "node offsets");
@@ -37,7 +40,9 @@ void Forest::validate() const {
     for (std::size_t id = 0; id < tree.size(); ++id) {
       const Node& node = tree[id];
       if (node.leaf()) {
-        require(node.child < n_leaves, "leaf index");
+        // Routing looks at a leaf as at any node before it sees that it has arrived.
+        require(node.child < n_leaves && node.feature < n_features() && !node.categorical(),
+                "leaf index");
         continue;
       }
       require(node.child > id && std::size_t{node.child} + 1 < tree.size(), "child index");
@@ -46,8 +51,9 @@ void Forest::validate() const {
     }
     const auto start = leaf_start.subspan(static_cast<std::size_t>(leaf_offset[t]), n_leaves + 1);
     require(start.front() == 0 && start.back() <= members_per_tree, "leaf starts");
-    for (LeafId leaf = 0; leaf < n_leaves; ++leaf) {
+    for (LeafId leaf = 0; leaf < n_leaves; ++leaf)
       require(start[leaf] < start[leaf + 1], "empty leaf");
+    for (LeafId leaf = 0; leaf < n_leaves; ++leaf) {
       const Rank* member = members.data() + t * members_per_tree;
       for (std::uint32_t i = start[leaf]; i < start[leaf + 1]; ++i)
         require(member[i] < n_rows && (i == start[leaf] || member[i - 1] < member[i]), "members");
