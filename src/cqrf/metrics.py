@@ -3,34 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cqrf.target import Target, marginal_curves
-
-
-def pinball_loss(
-    time: ArrayLike, prediction: ArrayLike, *, quantile: float = 0.5
-) -> NDArray[np.float64]:
-    r"""Pinball (quantile) loss of every row (paper, eq. L_quantile).
-
-    .. math:: \rho_\tau(u) = u (\tau - 1\{u < 0\}), \qquad u = T - \hat q.
-
-    Parameters
-    ----------
-    time : array-like of shape (n,)
-        True times.
-    prediction : array-like of shape (n,)
-        Predicted quantiles.
-    quantile : float
-        Level tau.
-
-    Returns
-    -------
-    ndarray of shape (n,), float64
-        Not negative; its mean is the usual loss.
-    """
-    u = np.asarray(time, dtype=np.float64) - np.asarray(prediction, dtype=np.float64)
-    return np.maximum(quantile * u, (quantile - 1.0) * u)
 
 
 def censoring_weights(

@@ -54,8 +54,8 @@ void draw_distinct(const Sampling& sampling, std::uint64_t key, TreeRows& out) {
 TreeRows draw_rows(const Sampling& sampling, std::uint64_t tree_key) {
   TreeRows drawn;
   draw_distinct(sampling, tree_key, drawn);
-  // One row cannot be halved: it grows (a single leaf) and fills.
   if (!sampling.honest) return drawn;
+  // One row cannot be halved: it grows (a single leaf) and fills.
   if (drawn.growing.size() < 2) {
     drawn.filling = drawn.growing;
     return drawn;
