@@ -14,7 +14,7 @@ from cqrf import CensoredQuantileForest, _engine
 CRITERIA = ["distribution", "random", "mse", "quantile", "logrank"]
 THRESHOLDS = ["auto", 1, 3, None]
 NAN = np.nan
-LEAF, MISSING_LEFT, CATEGORICAL = 1 << 8, 1 << 9, 1 << 10
+LEAF, CATEGORICAL = 1 << 16, 1 << 17
 # One failure in a million for a correct engine; the seeds are fixed, so it is this once or never.
 RARE = 1e-6
 
@@ -64,10 +64,26 @@ class Tree:
         values = bins[:, feature]
         if rule & CATEGORICAL:
             bits = self.subsets[subset]
-            left = np.array([bool(int(bits[v >> 6]) >> (v & 63) & 1) for v in values.tolist()])
-        else:
-            left = values <= (rule & 0xFF)
-        return np.where(values == self.missing[feature], bool(rule & MISSING_LEFT), left)
+            return np.array([bool(int(bits[v >> 6]) >> (v & 63) & 1) for v in values.tolist()])
+        shift = rule >> 8 & 0xFF
+        assert shift in (0, self.missing[feature])
+        return (values <= self.cut(node)) | ((shift > 0) & (values == self.missing[feature]))
+
+    def cut(self, node):
+        """The last bin that goes left.
+
+        Missing values are the bin after the last; where they go left, bins are rotated so that
+        they become the first.
+        """
+        rule = int(self.nodes[node][2])
+        return ((rule & 0xFF) + (rule >> 8 & 0xFF)) % 256
+
+    def missing_left(self, node):
+        return bool(self.goes_left(node, self.missing[None, :])[0])
+
+    def leaf(self, node):
+        """The number of a leaf."""
+        return int(self.nodes[node][3])
 
     def walk(self, bins, ranks):
         """Yield (node, depth, ranks that reach it) for every node."""
@@ -112,7 +128,7 @@ class TestRouting:
             leaves = []
             for node, _, here in tree.walk(forest._bins, np.arange(n)):
                 if tree.is_leaf(node):
-                    leaf = int(tree.nodes[node][0])
+                    leaf = tree.leaf(node)
                     leaves.append(leaf)
                     # In time order, which is the order of ranks.
                     np.testing.assert_array_equal(tree.leaf_members(leaf), here)
@@ -130,7 +146,7 @@ class TestRouting:
         for index, tree in enumerate(all_trees(forest)):
             for node, _, here in tree.walk(bins, np.arange(len(X))):
                 if tree.is_leaf(node):
-                    assert (leaves[here, index] == tree.nodes[node][0]).all()
+                    assert (leaves[here, index] == tree.leaf(node)).all()
 
     def test_children_follow_their_parents(self):
         for tree in all_trees(grow_mixed(min_samples_leaf=1)):
@@ -213,7 +229,7 @@ class TestHonest:
             growing = np.setdiff1d(in_bag, filling)
             for node, _, here in tree.walk(forest._bins, np.sort(filling)):
                 if tree.is_leaf(node):
-                    np.testing.assert_array_equal(tree.leaf_members(int(tree.nodes[node][0])), here)
+                    np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)
             # Pruning hands the rows of a pruned side on: sides only become larger.
             for node, _, here in tree.walk(forest._bins, growing):
                 if tree.is_leaf(node) and node > 0:
@@ -431,7 +447,7 @@ class TestBestSplit:
             X[gone] = NAN
             forest = self.stump(X, time, event, criterion, min_leaf)
             assert_best(forest, X, time, event, np.ones(90), criterion, numeric_splits, min_leaf)
-            sides.add(bool(Tree(forest, 0).nodes[0][2] & MISSING_LEFT))
+            sides.add(Tree(forest, 0).missing_left(0))
         assert sides == {True, False}
 
     # The order by mean label holds the best subset for one number per row, not for four classes.
@@ -581,7 +597,7 @@ class TestRandomCuts:
             max_depth=1,
             min_samples_leaf=min_leaf,
         )
-        cuts = [int(tree.nodes[0][2]) & 0xFF for tree in all_trees(forest)]
+        cuts = [tree.cut(0) for tree in all_trees(forest)]
         n = len(column)
         below = np.cumsum(counts)
         allowed = (below >= min_leaf) & (n - below >= min_leaf)
@@ -721,7 +737,7 @@ class TestManyFeatures:
             for node, _, here in tree.walk(forest._bins, np.arange(150)):
                 assert len(here) >= 8
                 if tree.is_leaf(node):
-                    np.testing.assert_array_equal(tree.leaf_members(int(tree.nodes[node][0])), here)
+                    np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)
 
     @pytest.mark.parametrize("criterion", CRITERIA)
     @pytest.mark.parametrize("max_features", [None, 5, 18, 34])
@@ -745,7 +761,7 @@ class TestManyFeatures:
             for node, _, here in tree.walk(forest._bins, np.arange(150)):
                 assert in_bag[here].sum() >= 4
                 if tree.is_leaf(node):
-                    np.testing.assert_array_equal(tree.leaf_members(int(tree.nodes[node][0])), here)
+                    np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)
 
 
 class TestSeeds:

@@ -130,8 +130,8 @@ class Trees(Record):
     Attributes
     ----------
     nodes : ndarray of shape (total nodes, 4), uint32
-        Words of a node: left child within its tree (a leaf: its number), feature, bin and
-        flags, subset.
+        Words of a node: left child within its tree (a leaf: itself), feature, cut and flags,
+        subset (a leaf: its number).
     node_offset : ndarray of shape (B + 1,), int64
         Tree b has the nodes ``node_offset[b]`` to ``node_offset[b + 1] - 1``.
     subsets : ndarray of shape (total subsets, 4), uint64

@@ -20,9 +20,10 @@ inline std::uint64_t tree_key(std::uint64_t seed, std::uint64_t tree) {
   return mix(mix(seed + kGolden) + kGolden * (tree + 1));
 }
 
-// Streams that must not depend on each other's length: sampling, honest halves, nodes.
+// Streams that must not depend on each other's length: sampling, honest halves, nodes. The constant
+// (digits of pi) keeps the keys of a stream's children apart from its own numbers.
 inline std::uint64_t child_key(std::uint64_t key, std::uint64_t branch) {
-  return mix(key + kGolden * (branch + 1));
+  return mix((key ^ 0x243f6a8885a308d3ull) + kGolden * (branch + 1));
 }
 
 class Random {

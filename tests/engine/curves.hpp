@@ -37,7 +37,7 @@ struct Solved {
 
   void solve(const std::vector<double>& weights, std::size_t row = 0) {
     sparse.clear();
-    for (std::size_t rank = weights.size(); rank-- > 0;)
+    for (std::size_t rank = 0; rank < weights.size(); ++rank)
       if (weights[rank] > 0) sparse.push_back({static_cast<Rank>(rank), weights[rank]});
     curve.weights = sparse;
     make_steps(target, curve);

@@ -11,7 +11,7 @@ namespace {
 void check_drained(std::span<const RankWeight> drained, const std::map<Rank, double>& expected) {
   CHECK_EQ(drained.size(), expected.size());
   if (drained.size() != expected.size()) return;
-  auto at = expected.rbegin();
+  auto at = expected.begin();
   for (const RankWeight& w : drained) {
     CHECK_EQ(w.rank, at->first);
     CHECK_EQ(w.weight, at->second);

@@ -81,29 +81,34 @@ TEST(forest_rejects_features) {
   CHECK_REJECTED(a_split(f).feature = 0xffffffffu);
 }
 
-// Routing evaluates the split of a leaf too, before it knows that it is one.
-TEST(forest_rejects_features_of_leaves) {
+// A leaf must send every row back to itself, or routing would not end.
+TEST(forest_rejects_leaves_that_are_left) {
   CHECK_REJECTED(a_leaf(f).feature = 4);
   CHECK_REJECTED(a_leaf(f).feature = 0xffffffffu);
+  CHECK_REJECTED(a_leaf(f).child = 0);
+  CHECK_REJECTED(a_leaf(f).child += 1);
+  CHECK_REJECTED(a_leaf(f).child = 0xffffffffu);
+  CHECK_REJECTED(a_leaf(f).rule -= 1);
+  CHECK_REJECTED(a_leaf(f).rule |= 1u << 8);
   CHECK_REJECTED({
     a_leaf(f).rule |= Node::kCategorical;
-    a_leaf(f).subset = 0xffffffu;
+    a_leaf(f).index = 0xffffffu;
   });
 }
 
 TEST(forest_rejects_leaves) {
-  CHECK_REJECTED(a_leaf(f).child = 0xffffffffu);
-  CHECK_REJECTED(a_leaf(f).child =
+  CHECK_REJECTED(a_leaf(f).index = 0xffffffffu);
+  CHECK_REJECTED(a_leaf(f).index =
                      static_cast<LeafId>(f.leaf_offset[kTrees] - f.leaf_offset[kTrees - 1] - 1));
 }
 
 TEST(forest_rejects_subsets) {
   CHECK_REJECTED(
-      last_tree_node(f, [](const Node& n) { return !n.leaf() && n.categorical(); }).subset =
+      last_tree_node(f, [](const Node& n) { return !n.leaf() && n.categorical(); }).index =
           static_cast<std::uint32_t>(f.subset_offset[kTrees] - f.subset_offset[kTrees - 1]));
   CHECK_REJECTED({
     a_split(f).rule |= Node::kCategorical;
-    a_split(f).subset = 0xffffffffu;
+    a_split(f).index = 0xffffffffu;
   });
 }
 

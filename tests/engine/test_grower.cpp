@@ -21,13 +21,8 @@ struct Grown {
   std::vector<Rank> members;  // exactly members_per_tree of them
 
   bool operator==(const Grown& other) const {
-    const auto same = [](const Node& a, const Node& b) {
-      return a.child == b.child && a.feature == b.feature && a.rule == b.rule &&
-             a.subset == b.subset;
-    };
-    return std::ranges::equal(tree.nodes, other.tree.nodes, same) &&
-           tree.subsets == other.tree.subsets && tree.leaf_start == other.tree.leaf_start &&
-           members == other.members;
+    return tree.nodes == other.tree.nodes && tree.subsets == other.tree.subsets &&
+           tree.leaf_start == other.tree.leaf_start && members == other.members;
   }
 
   std::size_t n_leaves() const { return tree.leaf_start.size() - 1; }
@@ -82,7 +77,7 @@ void check_tree(const TrainingSet& set, const Sampling& sampling, const GrowOpti
   for (std::size_t id = 0; id < grown.tree.nodes.size(); ++id) {
     const Node& node = grown.tree.nodes[id];
     if (node.leaf())
-      CHECK(ids.insert(node.child).second);
+      CHECK(ids.insert(node.index).second);
     else
       CHECK(node.child > id && node.child + 1 < grown.tree.nodes.size());
   }
@@ -170,7 +165,7 @@ TEST(grower_first_split_is_the_best_one) {
   const Grown grown = grow_one(set, set.everything(), options);
   CHECK_EQ(grown.tree.nodes.size(), 3u);
   CHECK_EQ(grown.tree.nodes[0].feature, 1u);
-  CHECK_EQ(grown.tree.nodes[0].bin(), 1);
+  CHECK_EQ(grown.tree.nodes[0].cut(), 1);
   CHECK_EQ(grown.leaf(0).size(), 30u);
 }
 

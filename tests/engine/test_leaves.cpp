@@ -9,11 +9,20 @@ using test::FeatureData;
 
 namespace {
 
-constexpr std::uint32_t kMissing = 4u << 16;
+constexpr Bin kMissing = 4;
 
-Node leaf(LeafId id) { return {id, 0, Node::kLeaf, 0}; }
-Node split(NodeId child, std::uint32_t feature, Bin bin, std::uint32_t flags = 0) {
-  return {child, feature, bin | flags | kMissing, 0};
+Node split(NodeId child, std::uint32_t feature, Bin bin, bool missing_left = false) {
+  return Node::make_cut(child, feature, bin, kMissing, missing_left);
+}
+
+// The place of a leaf, which gets its node and its number from `number_leaves`.
+constexpr Node kLeaf{0, 0, Node::kLeaf, 0};
+
+Tree number_leaves(std::vector<Node> nodes) {
+  LeafId leaves = 0;
+  for (NodeId id = 0; id < nodes.size(); ++id)
+    if (nodes[id].leaf()) nodes[id] = Node::make_leaf(id, leaves++);
+  return {std::move(nodes), {}, {}};
 }
 
 std::vector<LeafId> leaves_of(const Tree& tree, const FeatureData& feature) {
@@ -29,31 +38,44 @@ std::vector<LeafId> leaves_of(const Tree& tree, const FeatureData& feature) {
 
 TEST(leaves_goes_left) {
   const Node plain = split(1, 0, 2);
-  const Node with_missing = split(1, 0, 2, Node::kMissingLeft);
+  const Node with_missing = split(1, 0, 2, true);
   for (Bin bin = 0; bin < 4; ++bin) {
     CHECK_EQ(goes_left(plain, bin, nullptr), bin <= 2);
     CHECK_EQ(goes_left(with_missing, bin, nullptr), bin <= 2);
   }
   CHECK(!goes_left(plain, 4, nullptr));
   CHECK(goes_left(with_missing, 4, nullptr));
-  // Values against missing: a cut above every value.
-  CHECK(!goes_left({1, 0, 255u | 4u << 16, 0}, 4, nullptr));
+  // All values against missing, on either side, up to the largest number of bins.
+  for (const int missing : {1, 4, 255}) {
+    const auto last = static_cast<Bin>(missing - 1);
+    for (const bool left : {false, true}) {
+      const Node values = Node::make_cut(1, 0, last, static_cast<Bin>(missing), left);
+      for (int bin = 0; bin < missing; ++bin)
+        CHECK(goes_left(values, static_cast<Bin>(bin), nullptr));
+      CHECK_EQ(goes_left(values, static_cast<Bin>(missing), nullptr), left);
+    }
+  }
   BinSet set{};
   for (const int bin : {1, 63, 64, 200, 255}) insert(set, static_cast<Bin>(bin));
-  const Node categorical{1, 0, Node::kCategorical | 201u << 16, 0};
+  const Node categorical = Node::make_categorical(1, 0, 0);
   for (int bin = 0; bin < 256; ++bin) {
     const bool in_set = bin == 1 || bin == 63 || bin == 64 || bin == 200 || bin == 255;
     CHECK_EQ(contains(set, static_cast<Bin>(bin)), in_set);
     CHECK_EQ(goes_left(categorical, static_cast<Bin>(bin), &set), in_set);
   }
-  insert(set, 201);
-  CHECK(!goes_left(categorical, 201, &set));
+}
+
+TEST(leaves_send_rows_back_to_themselves) {
+  const Node leaf = Node::make_leaf(7, 3);
+  for (int bin = 0; bin < 256; ++bin) CHECK(goes_left(leaf, static_cast<Bin>(bin), nullptr));
+  CHECK_EQ(leaf.child, 7u);
+  CHECK_EQ(leaf.index, 3u);
 }
 
 TEST(leaves_find_any_number_of_rows) {
   Random random(1);
-  Tree tree;
-  tree.nodes = {split(1, 0, 1), leaf(0), split(3, 1, 0), leaf(1), split(5, 0, 2), leaf(2), leaf(3)};
+  Tree tree =
+      number_leaves({split(1, 0, 1), kLeaf, split(3, 1, 0), kLeaf, split(5, 0, 2), kLeaf, kLeaf});
   for (std::size_t n = 0; n < 30; ++n) {
     const FeatureData feature(n, 2, 4, random);
     const auto found = leaves_of(tree, feature);
@@ -66,8 +88,7 @@ TEST(leaves_find_any_number_of_rows) {
 }
 
 TEST(leaves_members_are_collected_in_order) {
-  Tree tree;
-  tree.nodes = {split(1, 0, 0), leaf(0), split(3, 0, 1), leaf(1), leaf(2)};
+  Tree tree = number_leaves({split(1, 0, 0), kLeaf, split(3, 0, 1), kLeaf, kLeaf});
   const std::vector<Rank> rows{2, 3, 5, 7, 11, 13};
   const std::vector<LeafId> leaf_of{2, 0, 1, 0, 2, 2};
   std::vector<Rank> members(6);
@@ -81,8 +102,8 @@ TEST(leaves_prune_empty) {
   Random random(2);
   FeatureData feature(4, 1, 4, random);
   feature.bins = {0, 1, 2, 3};
-  Tree tree;
-  tree.nodes = {split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), leaf(0), leaf(1), leaf(2), leaf(3)};
+  Tree tree =
+      number_leaves({split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), kLeaf, kLeaf, kLeaf, kLeaf});
   prune_empty(tree, feature.view(), std::vector<Rank>{0, 3});
   CHECK_EQ(tree.nodes.size(), 3u);
   CHECK_EQ(count_leaves(tree), 2u);
@@ -94,13 +115,12 @@ TEST(leaves_prune_to_the_root) {
   FeatureData feature(4, 1, 4, random);
   feature.bins = {0, 1, 2, 3};
   for (Rank only = 0; only < 4; ++only) {
-    Tree tree;
-    tree.nodes = {split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), leaf(0),
-                  leaf(1),        leaf(2),        leaf(3)};
+    Tree tree =
+        number_leaves({split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), kLeaf, kLeaf, kLeaf, kLeaf});
     prune_empty(tree, feature.view(), std::vector<Rank>{only});
     CHECK_EQ(tree.nodes.size(), 1u);
     CHECK(tree.nodes[0].leaf());
-    CHECK_EQ(tree.nodes[0].child, 0u);
+    CHECK(tree.nodes[0] == Node::make_leaf(0, 0));
   }
 }
 
@@ -108,8 +128,8 @@ TEST(leaves_prune_nothing) {
   Random random(4);
   FeatureData feature(4, 1, 4, random);
   feature.bins = {0, 1, 2, 3};
-  Tree tree;
-  tree.nodes = {split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), leaf(0), leaf(1), leaf(2), leaf(3)};
+  Tree tree =
+      number_leaves({split(1, 0, 1), split(3, 0, 0), split(5, 0, 2), kLeaf, kLeaf, kLeaf, kLeaf});
   prune_empty(tree, feature.view(), std::vector<Rank>{0, 1, 2, 3});
   CHECK_EQ(tree.nodes.size(), 7u);
   CHECK(leaves_of(tree, feature) == (std::vector<LeafId>{0, 1, 2, 3}));
@@ -124,7 +144,7 @@ TEST(leaves_pruned_random_trees_hold_a_row_in_every_leaf) {
     LeafId leaves = 0;
     for (std::size_t id = 0; id < tree.nodes.size(); ++id) {
       if (tree.nodes.size() > 40 || (id > 3 && random.below(3) == 0)) {
-        tree.nodes[id] = leaf(leaves++);
+        tree.nodes[id] = Node::make_leaf(static_cast<NodeId>(id), leaves++);
         continue;
       }
       tree.nodes[id] = split(static_cast<NodeId>(tree.nodes.size()), random.below(3),

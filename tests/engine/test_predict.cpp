@@ -71,7 +71,7 @@ struct Model {
     const BinSet* subsets = forest.subsets.data() + forest.subset_offset[tree];
     const Node* at = nodes;
     while (!at->leaf()) at = nodes + at->child + !goes_left(*at, row[at->feature], subsets);
-    return at->child;
+    return at->index;
   }
 
   double weight(Rank rank) const { return target.weight.empty() ? 1 : target.weight[rank]; }

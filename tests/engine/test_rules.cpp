@@ -36,8 +36,6 @@ Stat sum(const std::vector<Stat>& labels, std::size_t end) {
   return total;
 }
 
-double value(const Score& score) { return score.numerator / score.denominator; }
-
 // A row of weight 3 as three rows of weight 1, which makes it three ranks of the same outcome.
 struct Repeated {
   OutcomeData outcome;
@@ -70,13 +68,6 @@ TEST(rules_scalar_stat) {
   stat -= ScalarStat::of(-5, 3);
   CHECK_EQ(stat.weight(), 0x7ffffff0u);
   CHECK_EQ(stat.count(), 1u);
-}
-
-TEST(rules_scores_compare_as_fractions) {
-  CHECK((Score{1, 2} > Score{1, 3}));
-  CHECK(!(Score{1, 3} > Score{1, 2}));
-  CHECK(!(Score{2, 4} > Score{1, 2}));
-  CHECK((Score{0, 7} > Score{}));
 }
 
 TEST(rules_mse_labels_are_scaled_times) {
@@ -320,7 +311,7 @@ TEST(rules_distribution_gain_is_the_fall_of_the_sum_of_squares) {
   const DistributionRule::Gain gain(total);
   for (std::size_t cut = 1; cut < rows.size(); ++cut) {
     const double fall = spread(0, rows.size()) - spread(0, cut) - spread(cut, rows.size());
-    CHECK_NEAR(value(gain(sum(labels, cut))) * total.weight(), fall, 1e-6 * spread(0, rows.size()));
+    CHECK_NEAR(gain(sum(labels, cut)) * total.weight(), fall, 1e-6 * spread(0, rows.size()));
   }
 }
 
@@ -349,7 +340,7 @@ TEST(rules_squared_error_gain_is_the_fall_of_the_sum_of_squares) {
     const SquaredErrorGain gain(total);
     for (std::size_t cut = 1; cut < 20; ++cut) {
       const double fall = spread(0, 20) - spread(0, cut) - spread(cut, 20);
-      CHECK_NEAR(value(gain(sum(stats, cut))) * total.weight(), fall, 1e-6 * spread(0, 20));
+      CHECK_NEAR(gain(sum(stats, cut)) * total.weight(), fall, 1e-6 * spread(0, 20));
     }
   }
 }
@@ -373,7 +364,7 @@ TEST(rules_quantile_gain_is_the_fall_of_the_impurity) {
     const auto left = sum(labels, cut);
     auto right = total;
     right -= left;
-    const double difference = value(gain(left)) + impurity(left) + impurity(right);
+    const double difference = gain(left) + impurity(left) + impurity(right);
     if (cut == 1) constant = difference;
     CHECK_NEAR(difference, constant, 1e-9);
   }
@@ -399,9 +390,7 @@ static void check_weights_are_repeated_rows(std::uint64_t key) {
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       left_a += a[i];
       for (; at < b.size() && repeated.of[at] == i; ++at) left_b += b[at];
-      const Score score_a = gain_a(left_a), score_b = gain_b(left_b);
-      CHECK_EQ(score_a.numerator, score_b.numerator);
-      CHECK_EQ(score_a.denominator, score_b.denominator);
+      CHECK_EQ(gain_a(left_a), gain_b(left_b));
       CHECK_EQ(Rule::order(left_a), Rule::order(left_b));
     }
     CHECK_EQ(weighted_rule.pure(rows, a.data()), repeated_rule.pure(repeated.rows, b.data()));

@@ -37,6 +37,10 @@ std::vector<std::uint32_t> integer_weights(std::span<const double> weights,
   for (const double weight : weights)
     scaled.push_back(
         std::max(1u, static_cast<std::uint32_t>(std::lround(std::ldexp(weight, exponent)))));
+  // A common factor would change nothing but the rounding of scores.
+  std::uint32_t common = 0;
+  for (const std::uint32_t weight : scaled) common = std::gcd(common, weight);
+  for (std::uint32_t& weight : scaled) weight /= common;
   return scaled;
 }
 
@@ -118,7 +122,7 @@ class ForestGrower {
     std::vector<std::int64_t> n_nodes, n_subsets, n_starts;
     for (const Tree& tree : trees) {
       for (const Node& node : tree.nodes)
-        nodes.insert(nodes.end(), {node.child, node.feature, node.rule, node.subset});
+        nodes.insert(nodes.end(), {node.child, node.feature, node.rule, node.index});
       for (const BinSet& set : tree.subsets) subsets.insert(subsets.end(), set.begin(), set.end());
       leaf_start.insert(leaf_start.end(), tree.leaf_start.begin(), tree.leaf_start.end());
       n_nodes.push_back(static_cast<std::int64_t>(tree.nodes.size()));

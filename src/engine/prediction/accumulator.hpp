@@ -18,9 +18,10 @@ struct RankWeight {
   double weight;
 };
 
-// Touched ranks and touched blocks of ranks are flagged, so that reading costs the number of
-// weights, not the number of rows, and no sort is needed. Flags are bytes: setting one is a store
-// that waits for nothing, where setting a bit would wait for the bit set just before it.
+// Touched ranks are flagged, so that they are read back in order without a sort. Flags are bytes:
+// setting one is a store that waits for nothing, where setting a bit would wait for the bit set
+// just before it. Where weights are few among many rows, blocks of ranks are flagged as well, so
+// that reading costs the number of weights and not the number of rows.
 class WeightAccumulator {
  public:
   explicit WeightAccumulator(std::size_t n_rows)
@@ -31,37 +32,33 @@ class WeightAccumulator {
   // Adds weight_of(rank) for every rank given.
   template <class WeightOf>
   void add(std::span<const Rank> ranks, WeightOf weight_of) {
-    // Pointers of its own: a byte that is stored might otherwise be part of a vector object.
-    double* const weight = weight_.data();
-    std::uint8_t* const touched = touched_.data();
-    std::uint8_t* const block_touched = block_touched_.data();
-    for (const Rank rank : ranks) {
-      weight[rank] += weight_of(rank);
-      touched[rank] = kFlag;
-      block_touched[rank / kBlock] = kFlag;
-    }
+    if (flags_blocks_)
+      add<true>(ranks, weight_of);
+    else
+      add<false>(ranks, weight_of);
     added_ += ranks.size();
   }
 
-  // The touched ranks with their weights, the last one first; forgets them.
+  // The touched ranks with their weights, in order; forgets them.
   std::span<const RankWeight> drain() {
     const std::size_t bound = std::min(added_, weight_.size());
     if (drained_.size() < bound) drained_.resize(bound);
     RankWeight* out = drained_.data();
     double* const weight = weight_.data();
-    for (std::size_t block = block_touched_.size(); block-- > 0;) {
-      if (!block_touched_[block]) continue;
+    for (std::size_t block = 0; block < block_touched_.size(); ++block) {
+      if (flags_blocks_ && !block_touched_[block]) continue;
       block_touched_[block] = 0;
-      for (std::size_t end = (block + 1) * kBlock; end > block * kBlock; end -= kWord) {
-        for (std::uint64_t set = take_word(end - kWord); set != 0;) {
-          const auto bit = static_cast<std::size_t>(63 - std::countl_zero(set));
-          set ^= std::uint64_t{1} << bit;
-          const auto rank = static_cast<Rank>(end - kWord + bit);
+      for (std::size_t begin = block * kBlock; begin < (block + 1) * kBlock; begin += kWord) {
+        for (std::uint64_t set = take_word(begin); set != 0; set &= set - 1) {
+          const auto rank =
+              static_cast<Rank>(begin + static_cast<std::size_t>(std::countr_zero(set)));
           *out++ = {rank, weight[rank]};
           weight[rank] = 0;
         }
       }
     }
+    // The next test point is likely to have as many.
+    flags_blocks_ = added_ < weight_.size() / kFew;
     added_ = 0;
     return {drained_.data(), out};
   }
@@ -69,6 +66,21 @@ class WeightAccumulator {
  private:
   static constexpr std::size_t kBlock = 512;
   static constexpr std::size_t kWord = 64;  // flags looked at together
+  // Looking at this many flags costs as much as flagging the block of one weight.
+  static constexpr std::size_t kFew = 32;
+
+  template <bool FlagsBlocks, class WeightOf>
+  void add(std::span<const Rank> ranks, WeightOf weight_of) {
+    // Pointers of its own: a byte that is stored might otherwise be part of a vector object.
+    double* const weight = weight_.data();
+    std::uint8_t* const touched = touched_.data();
+    std::uint8_t* const block_touched = block_touched_.data();
+    for (const Rank rank : ranks) {
+      weight[rank] += weight_of(rank);
+      touched[rank] = kFlag;
+      if constexpr (FlagsBlocks) block_touched[rank / kBlock] = kFlag;
+    }
+  }
 
   // The flags of 64 ranks, one bit each; sets them to zero.
   std::uint64_t take_word(std::size_t begin) {
@@ -83,6 +95,7 @@ class WeightAccumulator {
   std::vector<std::uint8_t> block_touched_;
   std::vector<RankWeight> drained_;
   std::size_t added_ = 0;
+  bool flags_blocks_ = false;
 };
 
 }  // namespace cqrf

@@ -103,7 +103,7 @@ class NearestNeighbors final : public CensoringCurve {
                        chosen.end(), closer);
       chosen.resize(k_);
       std::sort(chosen.begin(), chosen.end(),
-                [](const RankWeight& a, const RankWeight& b) { return a.rank > b.rank; });
+                [](const RankWeight& a, const RankWeight& b) { return a.rank < b.rank; });
     }
     for (RankWeight& neighbor : chosen)
       neighbor.weight = target.weight.empty() ? 1.0 : target.weight[neighbor.rank];

@@ -9,18 +9,20 @@ void make_steps(const TargetView& target, Curve& curve) {
   steps.resize(weights.size());
   std::size_t first = steps.size();
   double after = 0;
-  for (std::size_t i = 0; i < weights.size();) {
-    const TimeIndex time = target.time_index[weights[i].rank];
+  for (std::size_t i = weights.size(); i > 0;) {
+    const TimeIndex time = target.time_index[weights[i - 1].rank];
     double events = 0;
     double censored = 0;
     do {
+      --i;
       // Products with 0 or 1, where a branch would be mispredicted at every third row.
       const double seen = target.event[weights[i].rank];
       events += weights[i].weight * seen;
       censored += weights[i].weight * (1 - seen);
-    } while (++i < weights.size() && target.time_index[weights[i].rank] == time);
+    } while (i > 0 && target.time_index[weights[i - 1].rank] == time);
     steps[--first] = {time, true, events, censored, after};
-    after = steps[first].at_risk();
+    // One addition that waits for the step before, not two.
+    after += censored + events;
   }
   curve.total = after;
   steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));

@@ -30,13 +30,13 @@ struct Step {
   double censored;  // c_k
   double after;     // weight strictly after t_k
 
-  double surviving() const { return after + censored; }         // R_k - d_k
-  double at_risk() const { return after + censored + events; }  // R_k
+  double surviving() const { return after + censored; }           // R_k - d_k
+  double at_risk() const { return after + (censored + events); }  // R_k
 };
 
 // The curves of one test point; scratch of one worker, filled anew for every test point.
 struct Curve {
-  std::span<const RankWeight> weights;  // non-zero weights, from the last time to the first
+  std::span<const RankWeight> weights;  // non-zero weights, in time order
   std::vector<Step> steps;              // in time order
   std::vector<double> survival;         // S(t_k), never increasing
   std::vector<double> censoring;        // G(t_k)

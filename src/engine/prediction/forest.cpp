@@ -40,14 +40,13 @@ void Forest::validate() const {
     for (std::size_t id = 0; id < tree.size(); ++id) {
       const Node& node = tree[id];
       if (node.leaf()) {
-        // Routing looks at a leaf as at any node before it sees that it has arrived.
-        require(node.child < n_leaves && node.feature < n_features() && !node.categorical(),
-                "leaf index");
+        const Node expected = Node::make_leaf(static_cast<NodeId>(id), node.index);
+        require(node.index < n_leaves && node == expected, "leaf");
         continue;
       }
       require(node.child > id && std::size_t{node.child} + 1 < tree.size(), "child index");
       require(node.feature < n_features(), "feature index");
-      require(!node.categorical() || node.subset < n_subsets, "subset index");
+      require(!node.categorical() || node.index < n_subsets, "subset index");
     }
     const auto start = leaf_start.subspan(static_cast<std::size_t>(leaf_offset[t]), n_leaves + 1);
     require(start.front() == 0 && start.back() <= members_per_tree, "leaf starts");

@@ -83,14 +83,14 @@ class DistributionRule {
       for (std::size_t k = 0; k < kThresholds; ++k) mean_[k] = total.sum(k) / weight_;
     }
 
-    Score operator()(const Stat& left) const {
+    double operator()(const Stat& left) const {
       const double w_left = left.weight();
       double squares = 0;
       for (std::size_t k = 0; k < kThresholds; ++k) {
         const double deviation = left.sum(k) - w_left * mean_[k];
         squares += deviation * deviation;
       }
-      return {squares, w_left * (weight_ - w_left)};
+      return squares / (w_left * (weight_ - w_left));
     }
 
    private:

@@ -69,7 +69,7 @@ class QuantileRule {
   struct Gain {
     explicit Gain(const Stat& sum) : total(sum) {}
 
-    Score operator()(const Stat& left) const {
+    double operator()(const Stat& left) const {
       double left_squares = 0;
       double right_squares = 0;
       for (std::size_t c = 0; c < kClasses; ++c) {
@@ -80,7 +80,7 @@ class QuantileRule {
       }
       const double w_left = left.weight();
       const double w_right = total.weight() - left.weight();
-      return {left_squares * w_right + right_squares * w_left, w_left * w_right};
+      return left_squares / w_left + right_squares / w_right;
     }
 
     Stat total;

@@ -13,7 +13,7 @@
 //     // True when all labels of a node are alike: there is nothing to gain.
 //     bool pure(std::span<const SampledRow> rows, const Stat* labels) const;
 //     // Scores the splits of a node by the sum on the left. Larger is better.
-//     struct Gain { explicit Gain(const Stat& total); Score operator()(const Stat& left) const; };
+//     struct Gain { explicit Gain(const Stat& total); double operator()(const Stat& left) const; };
 //     // Orders the categories of a categorical feature before the cut is searched.
 //     static double order(const Stat& category);
 //   };
@@ -75,16 +75,6 @@ class ScalarStat {
   Words words_{};
 };
 
-// The score of a split as a fraction: two products compare faster than one division.
-struct Score {
-  double numerator = -1;  // worse than every split
-  double denominator = 1;
-
-  bool operator>(const Score& other) const {
-    return numerator * other.denominator > other.numerator * denominator;
-  }
-};
-
 // The reduction of the weighted sum of squares, up to a factor that is the same for every split
 // of the node: (S_L - w_L * mean)^2 / (w_L * w_R). The deviation from the node's mean loses fewer
 // digits than a difference of two squares.
@@ -92,10 +82,10 @@ struct SquaredErrorGain {
   explicit SquaredErrorGain(const ScalarStat& total)
       : weight(total.weight()), mean(static_cast<double>(total.sum()) / weight) {}
 
-  Score operator()(const ScalarStat& left) const {
+  double operator()(const ScalarStat& left) const {
     const double w_left = left.weight();
     const double deviation = static_cast<double>(left.sum()) - w_left * mean;
-    return {deviation * deviation, w_left * (weight - w_left)};
+    return deviation * deviation / (w_left * (weight - w_left));
   }
 
   double weight;

@@ -89,7 +89,9 @@ class BestSearch {
   template <class Visit>
   void each(const Node& node, std::uint32_t feature, const BinSet& occupied, Visit visit) const {
     if (node.rows.size() >= kSmall) {
-      for (int bin = 0; bin <= node.features.missing[feature]; ++bin) visit(static_cast<Bin>(bin));
+      // A copy: the visitor may store bytes, and for all the compiler knows in this one.
+      const std::size_t last = node.features.missing[feature];
+      for (std::size_t bin = 0; bin <= last; ++bin) visit(static_cast<Bin>(bin));
       return;
     }
     for (std::size_t word = 0; word < occupied.size(); ++word)
@@ -103,37 +105,43 @@ class BestSearch {
   // Where nothing is missing in the node, a missing value met later goes with the majority.
   void scan_bins(const Node& node, std::uint32_t feature, Stat* cells, const BinSet& occupied,
                  Split<Rule>& best) {
-    const std::uint32_t first = node.min_leaf;
-    const std::uint32_t last = node.total.count() - node.min_leaf;
-    // The loops keep all that they need in registers.
-    const auto gain = node.gain;
-    Score best_score = best.score;
-    Stat best_left{};
-    Bin best_bin = 0;
+    // Sums, scores and the best of them in loops of their own: none waits for a choice.
+    std::size_t size = 0;
     Stat left{};
-    const auto score = [&](Bin bin) {
-      const Score candidate = gain(left);
-      if (candidate > best_score) {
-        best_score = candidate;
-        best_left = left;
-        best_bin = bin;
-      }
-    };
-    if (node.rows.size() >= kSmall) {
-      // Admissible cuts are a range; an empty bin in it scores what the one before it did.
-      std::size_t bin = 0;
-      do left += cells[bin];
-      while (left.count() < first && ++bin);
-      for (; left.count() <= last; left += cells[++bin]) score(static_cast<Bin>(bin));
-      std::fill_n(cells, node.features.missing[feature], Stat{});
-    } else {
-      each(node, feature, occupied, [&](Bin bin) {
-        left += take(cells[bin]);
-        if (left.count() >= first && left.count() <= last) score(bin);
-      });
+    each(node, feature, occupied, [&](Bin bin) {
+      left += cells[bin];
+      left_[size] = left;
+      bin_[size] = bin;
+      ++size;
+    });
+    clear(node, feature, occupied, cells);
+    // Admissible cuts are a range; an empty bin in it scores what the one before it did.
+    const auto first =
+        std::partition_point(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(size),
+                             [&](const Stat& sum) { return sum.count() < node.min_leaf; });
+    const auto last = std::partition_point(
+        first, left_.begin() + static_cast<std::ptrdiff_t>(size),
+        [&](const Stat& sum) { return node.total.count() - sum.count() >= node.min_leaf; });
+    const auto begin = static_cast<std::size_t>(first - left_.begin());
+    const auto end = static_cast<std::size_t>(last - left_.begin());
+    const auto gain = node.gain;
+    double largest = -1;
+    for (std::size_t i = begin; i < end; ++i) {
+      score_[i] = gain(left_[i]);
+      largest = std::max(largest, score_[i]);
     }
-    if (best_left.count() > 0)
-      best.propose(node, feature, best_bin, best_left, node.majority(best_left));
+    if (!(largest > best.score)) return;
+    const auto at = static_cast<std::size_t>(
+        std::find(score_.begin() + static_cast<std::ptrdiff_t>(begin), score_.end(), largest) -
+        score_.begin());
+    best.propose(node, feature, bin_[at], left_[at], node.majority(left_[at]));
+  }
+
+  void clear(const Node& node, std::uint32_t feature, const BinSet& occupied, Stat* cells) const {
+    if (node.rows.size() >= kSmall)
+      std::fill_n(cells, node.features.missing[feature], Stat{});
+    else
+      each(node, feature, occupied, [&](Bin bin) { cells[bin] = Stat{}; });
   }
 
   void scan_with_missing(const Node& node, std::uint32_t feature, Stat* cells,
@@ -174,6 +182,9 @@ class BestSearch {
   }
 
   std::vector<Stat> cells_;
+  std::array<Stat, kBinCells> left_;
+  std::array<Bin, kBinCells> bin_;
+  std::array<double, kBinCells> score_;
   std::array<BinSet, kGroup> occupied_{};
   std::vector<std::pair<double, Bin>> categories_;
 };

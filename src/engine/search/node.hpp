@@ -74,7 +74,7 @@ template <class Rule>
 struct Split {
   using Stat = typename Rule::Stat;
 
-  Score score;
+  double score = -1;  // worse than every split
   std::uint32_t feature = 0;
   bool categorical = false;
   bool missing_left = false;
@@ -88,7 +88,7 @@ struct Split {
   void propose(const NodeView<Rule>& node, std::uint32_t at, Bin cut, const Stat& sum,
                bool with_missing) {
     if (!node.admissible(sum.count())) return;
-    const Score candidate = node.gain(sum);
+    const double candidate = node.gain(sum);
     if (candidate > score) *this = {candidate, at, false, with_missing, cut, {}, sum};
   }
 
@@ -96,7 +96,7 @@ struct Split {
   void propose(const NodeView<Rule>& node, std::uint32_t at, const BinSet& set, const Stat& sum,
                bool with_missing) {
     if (!node.admissible(sum.count())) return;
-    const Score candidate = node.gain(sum);
+    const double candidate = node.gain(sum);
     if (candidate > score) *this = {candidate, at, true, with_missing, 0, set, sum};
   }
 };

@@ -104,7 +104,7 @@ class Grower final : public TreeGrower {
       if (!split.found()) {
         const Rows& rows = side(node.depth);
         for (std::size_t i = node.begin; i < node.end; ++i) leaf_of_[rows.row[i].rank] = leaves;
-        tree.nodes[node.id] = {leaves++, 0, Node::kLeaf, 0};
+        tree.nodes[node.id] = Node::make_leaf(node.id, leaves++);
         continue;
       }
       const auto child = static_cast<NodeId>(tree.nodes.size());
@@ -166,12 +166,13 @@ class Grower final : public TreeGrower {
   }
 
   Node make_node(const Split<Rule>& split, NodeId child, Tree& tree) const {
-    const std::uint32_t rule = (split.missing_left ? Node::kMissingLeft : 0u) |
-                               std::uint32_t{data_.features.missing[split.feature]} << 16;
-    if (!split.categorical) return {child, split.feature, rule | split.bin, 0};
+    const Bin missing = data_.features.missing[split.feature];
+    if (!split.categorical)
+      return Node::make_cut(child, split.feature, split.bin, missing, split.missing_left);
     tree.subsets.push_back(split.left);
-    return {child, split.feature, rule | Node::kCategorical,
-            static_cast<std::uint32_t>(tree.subsets.size() - 1)};
+    if (split.missing_left) insert(tree.subsets.back(), missing);
+    return Node::make_categorical(child, split.feature,
+                                  static_cast<std::uint32_t>(tree.subsets.size() - 1));
   }
 
   // Stable, so that the rows of every node stay in time order; labels that belong to the row move
@@ -191,6 +192,7 @@ class Grower final : public TreeGrower {
     const Node copy = node;
     for (std::size_t i = open.begin; i < open.end; ++i) {
       const SampledRow row = from_row[i];
+      if (i + 16 < open.end) __builtin_prefetch(column + from_row[i + 16].rank * stride);
       const bool goes = goes_left(copy, column[row.rank * stride], subsets);
       const std::size_t at = goes ? left : right;
       to_row[at] = row;

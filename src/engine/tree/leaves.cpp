@@ -19,7 +19,7 @@ void prune_empty(Tree& tree, const BinnedFeatures& features, std::span<const Ran
       [&](std::size_t, LeafId leaf) { leaf_holds[leaf] = 1; });
   for (std::size_t id = tree.nodes.size(); id-- > 0;) {
     const Node& node = tree.nodes[id];
-    holds[id] = node.leaf() ? leaf_holds[node.child] : holds[node.child] | holds[node.child + 1];
+    holds[id] = node.leaf() ? leaf_holds[node.index] : holds[node.child] | holds[node.child + 1];
   }
   const auto skip = [&](NodeId id) {
     while (!tree.nodes[id].leaf() &&
@@ -31,7 +31,7 @@ void prune_empty(Tree& tree, const BinnedFeatures& features, std::span<const Ran
   std::uint32_t leaves = 0;
   for (std::size_t id = 0; id < kept.size(); ++id) {
     if (kept[id].leaf()) {
-      kept[id].child = leaves++;
+      kept[id] = Node::make_leaf(static_cast<NodeId>(id), leaves++);
       continue;
     }
     const NodeId left = skip(kept[id].child);

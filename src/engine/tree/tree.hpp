@@ -16,22 +16,37 @@ inline bool contains(const BinSet& set, Bin bin) { return (set[bin >> 6] >> (bin
 inline void insert(BinSet& set, Bin bin) { set[bin >> 6] |= std::uint64_t{1} << (bin & 63); }
 
 // 16 bytes, so that a node never straddles two cache lines. The four words are what the Python
-// side stores and the model file holds.
+// side stores and the model file holds. A leaf is a node that sends every row back to itself:
+// routing needs no test of whether it has arrived.
 struct Node {
-  std::uint32_t child;    // left child (the right one follows it); in a leaf, the leaf's index
+  std::uint32_t child;    // left child, the right one follows it; in a leaf, the node itself
   std::uint32_t feature;  // the feature that is split
-  std::uint32_t rule;     // bits 0-7: bin; 8-10: flags; 16-23: the feature's missing bin
-  std::uint32_t subset;   // categorical split: index of the set of bins that go left
+  std::uint32_t rule;     // bits 0-7: cut; 8-15: shift; 16: leaf; 17: categorical
+  std::uint32_t index;    // in a leaf, its number; in a categorical split, that of its set of bins
 
-  static constexpr std::uint32_t kLeaf = 1u << 8;
-  static constexpr std::uint32_t kMissingLeft = 1u << 9;
-  static constexpr std::uint32_t kCategorical = 1u << 10;
+  static constexpr std::uint32_t kLeaf = 1u << 16;
+  static constexpr std::uint32_t kCategorical = 1u << 17;
+
+  static Node make_leaf(NodeId id, LeafId leaf) { return {id, 0, kLeaf | 0xff, leaf}; }
+  // Bins up to `bin` go left; so does the missing bin, which lies above all others, if it is moved
+  // below them by a shift (of bins modulo 256).
+  static Node make_cut(NodeId child, std::uint32_t feature, Bin bin, Bin missing,
+                       bool missing_left) {
+    const Bin shift = missing_left ? missing : Bin{0};
+    return {child, feature,
+            std::uint32_t{static_cast<Bin>(bin - shift)} | std::uint32_t{shift} << 8, 0};
+  }
+  // The bins of the set go left, the missing one like any other.
+  static Node make_categorical(NodeId child, std::uint32_t feature, std::uint32_t subset) {
+    return {child, feature, kCategorical, subset};
+  }
+
+  bool operator==(const Node&) const = default;
 
   bool leaf() const { return rule & kLeaf; }
-  bool missing_left() const { return rule & kMissingLeft; }
   bool categorical() const { return rule & kCategorical; }
-  Bin bin() const { return static_cast<Bin>(rule & 0xff); }
-  Bin missing() const { return static_cast<Bin>(rule >> 16 & 0xff); }
+  Bin cut() const { return static_cast<Bin>(rule); }
+  Bin shift() const { return static_cast<Bin>(rule >> 8); }
 };
 static_assert(sizeof(Node) == 16);
 
@@ -44,29 +59,24 @@ struct Tree {
 // True when a row with this bin goes to the left child.
 inline bool goes_left(const Node& node, Bin bin, const BinSet* subsets) {
   if (node.categorical()) [[unlikely]]
-    return bin == node.missing() ? node.missing_left() : contains(subsets[node.subset], bin);
-  // Without branches: the missing bin lies above every cut but that of all values against none.
-  const bool missing = bin == node.missing();
-  return (missing & node.missing_left()) | (!missing & (bin <= node.bin()));
+    return contains(subsets[node.index], bin);
+  return static_cast<Bin>(bin - node.shift()) <= node.cut();
 }
 
 // The leaves of Count rows, side by side: their steps do not wait for one another.
 template <std::size_t Count>
 void find_leaves(const Node* nodes, const BinSet* subsets, const Bin* const* rows, LeafId* leaves) {
-  std::array<const Node*, Count> at;
-  at.fill(nodes);
-  for (bool descending = true; descending;) {
-    descending = false;
+  std::array<NodeId, Count> at{};
+  for (bool moved = true; moved;) {
+    moved = false;
     for (std::size_t i = 0; i < Count; ++i) {
-      const Node& node = *at[i];
-      const bool leaf = node.leaf();
-      const bool left = goes_left(node, rows[i][node.feature], subsets);
-      // A leaf is its own successor: a choice, not a branch that would be mispredicted.
-      at[i] = leaf ? at[i] : nodes + node.child + !left;
-      descending |= !leaf;
+      const Node& node = nodes[at[i]];
+      const NodeId next = node.child + !goes_left(node, rows[i][node.feature], subsets);
+      moved |= next != at[i];
+      at[i] = next;
     }
   }
-  for (std::size_t i = 0; i < Count; ++i) leaves[i] = at[i]->child;
+  for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes[at[i]].index;
 }
 
 // Calls take(i, leaf) for every i in [0, n); row_of(i) is the row of bins.
