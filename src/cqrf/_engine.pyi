@@ -66,6 +66,13 @@ class ForestGrower:
         self, first: int, count: int, n_threads: int, members: NDArray[np.uint32]
     ) -> tuple[NDArray[Any], ...]: ...
 
+class LeafSizeScorer:
+    def __init__(
+        self, grower: ForestGrower, sizes: NDArray[np.uint32], rows: NDArray[np.uint32]
+    ) -> None: ...
+    def add_trees(self, first: int, count: int, n_threads: int) -> None: ...
+    def losses(self) -> NDArray[np.float64]: ...
+
 class Target:
     def __init__(
         self,

@@ -29,6 +29,9 @@ CRITERIA = {
 }
 
 _NO_LIMIT = 2**32 - 1
+# Every row is left out by a tenth of the trees, for out-of-bag answers; the cost in accuracy is
+# within noise (docs/design/0004).
+_SUBSAMPLE = 0.9
 # Short enough for a progress bar that moves; the engine itself answers Ctrl-C within a batch.
 _SECONDS_PER_BATCH = 0.2
 
@@ -43,9 +46,11 @@ class GrowOptions:
         Name of the engine's splitting rule.
     n_thresholds : int
         Random cuts per feature; 0 for the best cut.
-    min_samples_split, min_samples_leaf : int
-        A node is split while it has at least so many distinct rows, and so that each side
-        keeps so many.
+    min_samples_split : int or None
+        A node is split while it has at least so many distinct rows. None is to be chosen from
+        the data, before any tree is grown.
+    min_samples_leaf : int
+        Each side of a split keeps so many distinct rows.
     max_depth : int
         Depth at which nodes end.
     max_features : int
@@ -60,7 +65,7 @@ class GrowOptions:
 
     rule: str
     n_thresholds: int
-    min_samples_split: int
+    min_samples_split: int | None
     min_samples_leaf: int
     max_depth: int
     max_features: int
@@ -77,9 +82,14 @@ class GrowOptions:
             given = check_int("n_thresholds", params["n_thresholds"], 1, allow_none=True)
             n_thresholds = 0 if given is None else given
         min_samples_split, min_samples_leaf = _node_sizes(
-            params["min_samples_split"], params["min_samples_leaf"], n, p
+            params["min_samples_split"], params["min_samples_leaf"], n
         )
         max_depth = check_int("max_depth", params["max_depth"], 1, allow_none=True)
+        bootstrap = check_choice("bootstrap", params["bootstrap"], (True, False))
+        max_samples = params["max_samples"]
+        if isinstance(max_samples, str):
+            check_choice("max_samples", max_samples, ("auto",))
+            max_samples = None if bootstrap else _SUBSAMPLE
         return cls(
             rule=rule,
             n_thresholds=n_thresholds,
@@ -89,25 +99,15 @@ class GrowOptions:
             max_features=check_fraction_or_count(
                 "max_features", params["max_features"], p, allow_names=True
             ),
-            n_draws=check_fraction_or_count("max_samples", params["max_samples"], n),
-            replace=check_choice("bootstrap", params["bootstrap"], (True, False)),
+            n_draws=check_fraction_or_count("max_samples", max_samples, n),
+            replace=bootstrap,
             honest=check_choice("honest", params["honest"], (True, False)),
         )
 
 
-def default_min_samples_split(n: int, p: int) -> int:
-    r"""Smallest node that is split when neither size is given.
-
-    :math:`\max(32, \lceil 4 \sqrt{n} / (1 + \log_2 p) \rceil)`: neighbourhoods shrink more slowly
-    than the sample grows, and must be larger, in rows, where fewer features share the splits. A
-    curve of fewer than 32 rows is too rough to be worth a split.
-    """
-    return max(32, math.ceil(4.0 * math.sqrt(n) / (1.0 + math.log2(p))))
-
-
-def _node_sizes(split: object, leaf: object, n: int, p: int) -> tuple[int, int]:
+def _node_sizes(split: object, leaf: object, n: int) -> tuple[int | None, int]:
     if split is None and leaf is None:
-        return default_min_samples_split(n, p), 1
+        return None, 1
     return (
         2 if split is None else _node_size("min_samples_split", split, n, minimum=2),
         1 if leaf is None else _node_size("min_samples_leaf", leaf, n, minimum=1),
@@ -180,6 +180,34 @@ class Trees(Record):
         )
 
 
+def make_grower(
+    bins: NDArray[np.uint8], binner: Binner, target: Target, options: GrowOptions, seed: int
+) -> _engine.ForestGrower:
+    """Hand the training data over to the engine."""
+    if options.min_samples_split is None:
+        raise AssertionError("the leaf size is not chosen yet")
+    return _engine.ForestGrower(
+        bins=bins,
+        missing=binner.n_bins,
+        categorical=binner.is_categorical,
+        times=target.times,
+        time_index=target.time_index,
+        event=target.event,
+        survival=marginal_curves(target)[0],
+        weight=target.weight,
+        criterion=options.rule,
+        n_thresholds=options.n_thresholds,
+        min_samples_split=options.min_samples_split,
+        min_samples_leaf=options.min_samples_leaf,
+        max_depth=options.max_depth,
+        max_features=options.max_features,
+        seed=seed,
+        n_draws=options.n_draws,
+        replace=options.replace,
+        honest=options.honest,
+    )
+
+
 def grow_trees(
     bins: NDArray[np.uint8],
     binner: Binner,
@@ -219,26 +247,7 @@ def grow_trees(
     -------
     Trees
     """
-    grower = _engine.ForestGrower(
-        bins=bins,
-        missing=binner.n_bins,
-        categorical=binner.is_categorical,
-        times=target.times,
-        time_index=target.time_index,
-        event=target.event,
-        survival=marginal_curves(target)[0],
-        weight=target.weight,
-        criterion=options.rule,
-        n_thresholds=options.n_thresholds,
-        min_samples_split=options.min_samples_split,
-        min_samples_leaf=options.min_samples_leaf,
-        max_depth=options.max_depth,
-        max_features=options.max_features,
-        seed=seed,
-        n_draws=options.n_draws,
-        replace=options.replace,
-        honest=options.honest,
-    )
+    grower = make_grower(bins, binner, target, options, seed)
     first = 0 if grown is None else len(grown)
     # Members are by far the largest array: made once, filled batch by batch, never copied.
     members = np.zeros((n_trees, grower.members_per_tree), dtype=np.uint32)
@@ -253,13 +262,13 @@ def grow_trees(
             count = min(batch, n_trees - done)
             start = monotonic()
             parts.add_batch(grower.grow(done, count, n_threads, members[done : done + count]))
-            batch = _next_batch(count, monotonic() - start, n_threads)
+            batch = next_batch(count, monotonic() - start, n_threads)
             done += count
             bar.update(done)
     return parts.trees(members, binner.n_bins, target.n, seed)
 
 
-def _next_batch(count: int, seconds: float, n_threads: int) -> int:
+def next_batch(count: int, seconds: float, n_threads: int) -> int:
     """Trees of the next batch: a multiple of the threads that takes about the same short time."""
     rounds = count / n_threads * min(4.0, _SECONDS_PER_BATCH / max(seconds, 1e-9))
     return n_threads * max(1, int(rounds))

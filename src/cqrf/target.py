@@ -207,6 +207,19 @@ class Target(Record):
             )
         )
 
+    def take(self, ranks: NDArray[np.int64]) -> Target:
+        """Keep some ranks, given in ascending order, as if they were all the rows."""
+        kept, time_index = np.unique(self.time_index[ranks], return_inverse=True)
+        return Target(
+            times=self.times[kept],
+            time_index=time_index.astype(np.uint32),
+            event=self.event[ranks],
+            order=np.arange(len(ranks)),
+            weight=None if self.weight is None else self.weight[ranks],
+            n_rows=len(ranks),
+            mirrored=self.mirrored,
+        )
+
     @cached_property
     def engine(self) -> _engine.Target:
         """The same arrays in the engine, which checks them."""

@@ -11,6 +11,7 @@
 
 #include "../random.hpp"
 #include "../tree/grower.hpp"
+#include "../tuning/leaf_size.hpp"
 #include "arrays.hpp"
 
 namespace cqrf::bindings {
@@ -83,6 +84,9 @@ class ForestGrower {
 
   ForestGrower(const ForestGrower&) = delete;  // the views point into the members
 
+  const TrainingData& data() const { return data_; }
+  const GrowOptions& options() const { return options_; }
+
   std::size_t members_per_tree() const { return cqrf::members_per_tree(data_.sampling); }
 
   // Trees [first, first + count); their members are written to the rows of `members`. Returns
@@ -144,6 +148,27 @@ class ForestGrower {
   std::vector<std::unique_ptr<TreeGrower>> growers_;
 };
 
+// The losses of leaf sizes, for the data and options of a grower.
+class BoundLeafSizeScorer {
+ public:
+  BoundLeafSizeScorer(const ForestGrower& grower, Vector<std::uint32_t> sizes, Vector<Rank> rows)
+      : n_rows_(rows.size()),
+        n_sizes_(sizes.size()),
+        scorer_(grower.data(), grower.options(), {view(sizes).begin(), view(sizes).end()},
+                {view(rows).begin(), view(rows).end()}) {}
+
+  void add_trees(std::uint64_t first, std::size_t count, int n_threads) {
+    run_released([&](Monitor& monitor) { scorer_.add_trees(first, count, n_threads, monitor); });
+  }
+
+  Output<double> losses() const { return to_numpy(scorer_.losses(), {n_rows_, n_sizes_}); }
+
+ private:
+  std::size_t n_rows_;
+  std::size_t n_sizes_;
+  LeafSizeScorer scorer_;
+};
+
 }  // namespace
 
 void bind_growing(nb::module_& module) {
@@ -172,6 +197,13 @@ void bind_growing(nb::module_& module) {
       .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
       .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
            nb::arg("members"));
+
+  nb::class_<BoundLeafSizeScorer>(module, "LeafSizeScorer")
+      .def(nb::init<const ForestGrower&, Vector<std::uint32_t>, Vector<Rank>>(), nb::arg("grower"),
+           nb::arg("sizes"), nb::arg("rows"), nb::keep_alive<1, 2>())
+      .def("add_trees", &BoundLeafSizeScorer::add_trees, nb::arg("first"), nb::arg("count"),
+           nb::arg("n_threads"))
+      .def("losses", &BoundLeafSizeScorer::losses);
 
   module.def(
       "sample_counts",

@@ -1,12 +1,5 @@
-// The whole conditional law of T: a row's response is the vector
-//
-//   u_k = P(T > t_k | its data) = 1                for t_k < Y,
-//                                 0                for t_k >= Y, an event,
-//                                 S(t_k) / S(Y)    for t_k >= Y, a censored row,
-//
-// at K = 10 thresholds t_k, the marginal Kaplan-Meier quantiles of T, with S the marginal
-// Kaplan-Meier curve. A split is scored by the reduction of the squared error of all columns, each
-// divided by its marginal variance p_k (1 - p_k).
+// The whole conditional law of T: a row's response is the vector of its survival indicators, and a
+// split is scored by the reduction of the squared error of all columns together.
 #pragma once
 
 #include <algorithm>
@@ -14,13 +7,14 @@
 #include <bit>
 #include <cmath>
 
+#include "indicators.hpp"
 #include "rule.hpp"
 
 namespace cqrf {
 
 class DistributionRule {
  public:
-  static constexpr std::size_t kThresholds = 10;
+  static constexpr std::size_t kThresholds = SurvivalIndicators::kThresholds;
 
   // Twelve 32-bit words: the sums of u_k as integers, then weight and number of distinct rows.
   class Stat {
@@ -46,18 +40,12 @@ class DistributionRule {
   static constexpr bool kPerNode = false;
 
   explicit DistributionRule(const Outcomes& outcomes) : outcomes_(outcomes) {
-    const auto threshold = choose_thresholds();
-    std::array<double, kThresholds> scale{};
-    for (std::size_t k = 0; k < kThresholds; ++k) {
-      const double p = outcomes.survival[threshold[k]];
-      scale[k] = p > 0 && p < 1 ? 1 / std::sqrt(p * (1 - p)) : 0;
-    }
-    const double largest = *std::max_element(scale.begin(), scale.end());
+    const SurvivalIndicators indicators(outcomes);
+    const double largest = std::ranges::max(indicators.scale());
     // As many bits as the sums over all rows of a tree leave free.
     const auto bits = static_cast<int>(std::bit_width(outcomes.total_weight));
     const double one = std::exp2(std::clamp(31 - bits, 1, 16));
-    for (double& s : scale) s = largest > 0 ? s / largest * (one - 1) : 0;
-    make_labels(threshold, scale);
+    make_labels(indicators, largest > 0 ? (one - 1) / largest : 0);
   }
 
   void relabel(std::span<const SampledRow> rows, Stat* labels) {
@@ -106,23 +94,8 @@ class DistributionRule {
   }
 
  private:
-  using Thresholds = std::array<TimeIndex, kThresholds>;
-
-  // The marginal quantiles of T at levels k / (K + 1); the last time where S does not fall so far.
-  Thresholds choose_thresholds() const {
-    Thresholds threshold;
-    for (std::size_t k = 0; k < kThresholds; ++k) {
-      const double level = 1 - static_cast<double>(k + 1) / (kThresholds + 1);
-      const auto at = std::partition_point(outcomes_.survival.begin(), outcomes_.survival.end(),
-                                           [&](double s) { return s > level; });
-      const auto last = static_cast<std::ptrdiff_t>(outcomes_.survival.size()) - 1;
-      threshold[k] = static_cast<TimeIndex>(std::min(at - outcomes_.survival.begin(), last));
-    }
-    return threshold;
-  }
-
   // Rows of one time and kind share a label; so do all events between two thresholds.
-  void make_labels(const Thresholds& threshold, const std::array<double, kThresholds>& scale) {
+  void make_labels(const SurvivalIndicators& indicators, double scale) {
     constexpr std::uint32_t kUnmade = static_cast<std::uint32_t>(-1);
     label_of_.resize(outcomes_.event.size());
     std::array<std::uint32_t, kThresholds + 1> of_events;
@@ -133,27 +106,20 @@ class DistributionRule {
       const TimeIndex time = outcomes_.time_index[rank];
       if (time != last_time) of_censored = kUnmade;
       last_time = time;
-      const auto passed = static_cast<std::size_t>(
-          std::lower_bound(threshold.begin(), threshold.end(), time) - threshold.begin());
-      std::uint32_t& label = outcomes_.event[rank] ? of_events[passed] : of_censored;
+      std::uint32_t& label =
+          outcomes_.event[rank] ? of_events[indicators.passed(time)] : of_censored;
       if (label == kUnmade) {
         label = static_cast<std::uint32_t>(labels_.size());
-        labels_.push_back(make_label(time, passed, outcomes_.event[rank] != 0, threshold, scale));
+        labels_.push_back(make_label(indicators.of(static_cast<Rank>(rank)), scale));
       }
       label_of_[rank] = label;
     }
   }
 
-  // Survives the first `passed` thresholds for certain.
-  Stat make_label(TimeIndex time, std::size_t passed, bool event, const Thresholds& threshold,
-                  const std::array<double, kThresholds>& scale) const {
+  static Stat make_label(const SurvivalIndicators::Columns& columns, double scale) {
     Stat label;
-    const double reached = outcomes_.survival[time];
-    for (std::size_t k = 0; k < kThresholds; ++k) {
-      double u = 1;
-      if (k >= passed) u = event || reached <= 0 ? 0 : outcomes_.survival[threshold[k]] / reached;
-      label.words_[k / 4][k % 4] = static_cast<std::int32_t>(std::lround(u * scale[k]));
-    }
+    for (std::size_t k = 0; k < kThresholds; ++k)
+      label.words_[k / 4][k % 4] = static_cast<std::int32_t>(std::lround(columns[k] * scale));
     label.words_[2][2] = 1;
     return label;
   }
