@@ -28,7 +28,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench engine-test engine-test-thread clean
+.PHONY: help demo test pytest lint format bench accuracy engine-test engine-test-thread clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 
 bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
+	$(BIN)/python benchmarks/near_oracle.py $(ARGS)
+	$(BIN)/python benchmarks/leaf_size.py $(ARGS)
 
 engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
 	$(call engine_test,address,address$(COMMA)undefined)

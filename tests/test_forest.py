@@ -1078,7 +1078,7 @@ class TestSampleWeight:
         time = np.array([1.0, 1.1, 5.0, 5.1, 5.2, 5.3])
         counts = np.array([3, 3, 1, 1, 1, 1])
         model = CensoredQuantileForest(
-            n_estimators=1, criterion="mse", max_depth=1, min_samples_leaf=1
+            n_estimators=1, criterion="mse", max_depth=1, min_samples_leaf=1, max_samples=None
         )
         weighted = clone(model).fit(data, time, sample_weight=counts)
         copies = clone(model).fit(*repeated(counts, data, time))

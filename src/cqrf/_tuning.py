@@ -53,8 +53,8 @@ class LeafSizePath:
 
     @property
     def best(self) -> int:
-        """The size of smallest loss."""
-        return int(self.size[np.argmin(self.loss)])
+        """The size of smallest loss, the largest of them where several have it."""
+        return int(self.size[::-1][np.argmin(self.loss[::-1])])
 
 
 def choose_leaf_size(
@@ -88,7 +88,10 @@ def choose_leaf_size(
         paths.append(_leaf_size_path(bins[ranks], binner, target.take(ranks), share, **arguments))
     rate = math.log(paths[0].best / paths[1].best) / math.log(_THINNING)
     factor = (target.n / MAX_ROWS) ** min(max(rate, 0.2), 0.9)
-    return replace(paths[0], size=np.rint(paths[0].size * factor).astype(np.int64))
+    sizes = np.rint(paths[0].size * factor).astype(np.int64)
+    # No split at all stays no split at all.
+    sizes[-1] = max(sizes[-1], options.n_draws + 1)
+    return replace(paths[0], size=sizes)
 
 
 def _leaf_size_path(

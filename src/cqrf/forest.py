@@ -691,8 +691,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = False
-        # The tag is about an R2 of 0.5 on a certain data set. `score` is no R2 but the D2 of absolute
-        # errors, a much smaller number; what R2 the medians have there is tested.
+        # The tag is about an R2 of 0.5 on a certain data set. `score` is no R2 but the D2 of
+        # absolute errors, a much smaller number; what R2 the medians have there is tested.
         tags.regressor_tags.poor_score = True
         return tags
 

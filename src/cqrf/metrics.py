@@ -1,40 +1,448 @@
-"""How good a predicted quantile is when the times are censored."""
+r"""How good predicted quantiles are, when some of the times are censored.
+
+Scores of censored times weight the uncensored rows by :math:`v_i = \delta_i / \hat G(Y_i-)`, with
+G the Kaplan-Meier curve of the censoring time. They are consistent if censoring depends neither on
+the time nor on the features, and speak of times within reach: up to where G falls to zero.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import d2_pinball_score
 
-from cqrf.target import Target, marginal_curves
+from cqrf._checks import check_choice, check_quantiles
+from cqrf._ipcw import censoring_weights, cut_at, read_training, weighted_times
+from cqrf._scoring import (
+    calibrate,
+    check_bound,
+    check_predictions,
+    combine,
+    count_pairs,
+    mean_by_level,
+    pinball,
+    warn_undefined,
+)
+from cqrf.target import check_sample_weight, check_time, parse_outcome
+
+__all__ = [
+    "QuantileCalibration",
+    "censored_interval_coverage",
+    "censored_pinball_loss",
+    "censoring_weights",
+    "concordance_index",
+    "d2_censored_pinball_score",
+    "interval_coverage",
+    "pinball_loss",
+    "quantile_calibration",
+]
+
+_NO_WEIGHT = "no uncensored row has weight"
 
 
-def censoring_weights(
-    time: NDArray[np.float64], event: NDArray[np.bool_], training: Target
-) -> NDArray[np.float64]:
-    r"""Inverse-probability-of-censoring weights :math:`\delta_i / \hat G(Y_i-)`.
+def pinball_loss(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    quantiles: float | ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    multioutput: str = "uniform_average",
+) -> float | NDArray[np.float64]:
+    r"""Mean pinball loss of predicted quantiles, nothing being censored.
 
-    A mean with these weights over the uncensored rows estimates the mean over all rows, if
-    censoring does not depend on the features. G is the Kaplan-Meier curve of the training
-    outcomes, clipped at its smallest positive value: late events get a bounded weight instead of
-    an infinite one.
+    .. math::
+
+        \frac{1}{m} \sum_i \rho_\tau(T_i - \hat q_\tau(X_i)), \qquad
+        \rho_\tau(u) = u\, (\tau - 1\{u < 0\}).
 
     Parameters
     ----------
-    time : ndarray of shape (n,), float64
-        Observed times.
-    event : ndarray of shape (n,), bool
-        True where the event was seen.
-    training : Target
-        Outcomes that G is estimated from; for left censoring both are mirrored here.
+    y_true : array-like of shape (m,)
+        True times.
+    y_pred : array-like of shape (m,) for one level, (m, q) for several
+        Predicted quantiles, finite.
+    quantiles : float or array-like of shape (q,)
+        Levels in (0, 1).
+    sample_weight : array-like of shape (m,), optional
+        Non-negative weights. Whole numbers are the same as repeated rows.
+    multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
+        Whether to average over levels.
 
     Returns
     -------
-    ndarray of shape (n,), float64
-        Zero for censored rows, one for all rows if nothing is censored in training.
+    float, or ndarray of shape (q,) for "raw_values"
+
+    Examples
+    --------
+    >>> from cqrf.metrics import pinball_loss
+    >>> pinball_loss([1.0, 2.0, 3.0], [[0.0, 1.0], [1.0, 2.0], [2.0, 4.0]], [0.25, 0.75])
+    0.16666666666666666
     """
-    _, censoring = marginal_curves(training)
-    floor = censoring[censoring > 0.0].min(initial=1.0)
-    signed = -time if training.mirrored else time
-    before = np.searchsorted(training.times, signed, side="left")
-    g = np.concatenate([[1.0], np.maximum(censoring, floor)])[before]
-    return np.where(event, 1.0 / g, 0.0)
+    levels, _ = check_quantiles(quantiles)
+    time = check_time("y_true", y_true)
+    predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
+    return combine(mean_by_level(pinball(time, predicted, levels), weight), multioutput)
+
+
+def censored_pinball_loss(
+    y: Any,
+    y_pred: ArrayLike,
+    quantiles: float | ArrayLike,
+    *,
+    event: ArrayLike | None = None,
+    train: Any = None,
+    sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    horizon: float | None = None,
+    beyond: str = "drop",
+    multioutput: str = "uniform_average",
+) -> float | NDArray[np.float64]:
+    r"""Mean pinball loss of predicted quantiles of a censored time.
+
+    .. math::
+
+        \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
+        \qquad v_i = \delta_i / \hat G(Y_i-).
+
+    Parameters
+    ----------
+    y : structured array, frame or array-like of shape (m,)
+        Observed outcomes, in any form that `CensoredQuantileForest.fit` takes.
+    y_pred : array-like of shape (m,) for one level, (m, q) for several
+        Predicted quantiles, finite.
+    quantiles : float or array-like of shape (q,)
+        Levels in (0, 1).
+    event : array-like of shape (m,), optional
+        True where the event was seen, if `y` holds times.
+    train : structured array, frame, pair (time, event) or Target, optional
+        Outcomes that G is estimated from, such as ``forest.target_``; by default `y` itself.
+    sample_weight : array-like of shape (m,), optional
+        Non-negative weights of the rows of `y`, in G too where G is estimated from them.
+    censoring : {"right", "left"}, default="right"
+        Whether a censored time is a lower or an upper bound of T.
+    horizon : float, optional
+        Time h at which T and the predictions are cut: the loss is that of quantiles of min(T, h),
+        known for all rows that reach h, and does not ignore times beyond reach (max(T, h) for
+        left censoring).
+    beyond : {"drop", "clip"}, default="drop"
+        Rows beyond the last time of `train` with G > 0 are left out, or have the largest weight
+        there is before, as in `CensoredQuantileForest.score`.
+    multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
+        Whether to average over levels.
+
+    Returns
+    -------
+    float, or ndarray of shape (q,) for "raw_values"
+        NaN, with a warning, if no uncensored row has weight.
+
+    Examples
+    --------
+    The third row was censored; the fourth counts for both:
+
+    >>> from cqrf.metrics import censored_pinball_loss
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> censored_pinball_loss(time, [1.0, 2.0, 2.0, 2.0], 0.5, event=event)
+    0.5
+    """
+    levels, _ = check_quantiles(quantiles)
+    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond, horizon)
+    predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
+    if not weight.any():
+        warn_undefined("censored_pinball_loss", _NO_WEIGHT)
+        return combine(np.full(len(levels), np.nan), multioutput)
+    predicted = cut_at(predicted, horizon, censoring)
+    return combine(mean_by_level(pinball(time, predicted, levels), weight), multioutput)
+
+
+def d2_censored_pinball_score(
+    y: Any,
+    y_pred: ArrayLike,
+    quantiles: float | ArrayLike,
+    *,
+    event: ArrayLike | None = None,
+    train: Any = None,
+    sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    horizon: float | None = None,
+    beyond: str = "drop",
+    multioutput: str = "uniform_average",
+) -> float | NDArray[np.float64]:
+    r"""Share of the censoring-weighted pinball loss that the predictions explain.
+
+    .. math::
+
+        D^2 = 1 - \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}
+                       {\sum_i v_i\, \rho_\tau(Y_i - \hat q_0)},
+        \qquad v_i = \delta_i / \hat G(Y_i-),
+
+    with :math:`\hat q_0` the quantile of the times with weights v: of all constants the best. If
+    G comes from `y` itself and the last time is an event, it is the Kaplan-Meier quantile.
+
+    Parameters
+    ----------
+    y, y_pred, quantiles, event, train, sample_weight, censoring, horizon, beyond, multioutput
+        As in `censored_pinball_loss`. `CensoredQuantileForest.score` is this score with
+        ``train=forest.target_`` and ``beyond="clip"``.
+
+    Returns
+    -------
+    float, or ndarray of shape (q,) for "raw_values"
+        At most 1; NaN, with a warning, if no uncensored row has weight.
+
+    Examples
+    --------
+    >>> from cqrf.metrics import d2_censored_pinball_score
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> d2_censored_pinball_score(time, [1.0, 2.0, 2.0, 3.5], 0.5, event=event)
+    0.8
+    """
+    levels, _ = check_quantiles(quantiles)
+    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond, horizon)
+    predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
+    if not weight.any():
+        warn_undefined("d2_censored_pinball_score", _NO_WEIGHT)
+        return combine(np.full(len(levels), np.nan), multioutput)
+    predicted = cut_at(predicted, horizon, censoring)
+    plain = (weight == weight[0]).all()
+    scores = [
+        d2_pinball_score(time, q, sample_weight=None if plain else weight, alpha=level)
+        for level, q in zip(levels, predicted.T, strict=True)
+    ]
+    return combine(np.array(scores), multioutput)
+
+
+def interval_coverage(
+    y_true: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Share of the true times inside their intervals, nothing being censored.
+
+    .. math:: \frac{1}{m} \sum_i 1\{l_i \le T_i \le u_i\}.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (m,)
+        True times.
+    lower, upper : float or array-like of shape (m,)
+        Ends of the intervals, which belong to them; infinite ones are allowed. Where they cross,
+        the interval is empty.
+    sample_weight : array-like of shape (m,), optional
+        Non-negative weights.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from cqrf.metrics import interval_coverage
+    >>> interval_coverage([1.0, 2.0, 3.0, 4.0], lower=0.0, upper=[1.0, 3.0, 4.0, 3.0])
+    0.75
+    """
+    time = check_time("y_true", y_true)
+    weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
+    return float(mean_by_level(_inside(time, lower, upper), weight)[0])
+
+
+def censored_interval_coverage(
+    y: Any,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    event: ArrayLike | None = None,
+    train: Any = None,
+    sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    beyond: str = "drop",
+) -> float:
+    r"""Share of the true times inside their intervals, from censored times.
+
+    .. math::
+
+        \frac{\sum_i v_i\, 1\{l_i \le Y_i \le u_i\}}{\sum_i v_i},
+        \qquad v_i = \delta_i / \hat G(Y_i-).
+
+    It is the share among times within reach. `quantile_calibration` of both ends is free of this
+    condition.
+
+    Parameters
+    ----------
+    y, event, train, sample_weight, censoring, beyond
+        As in `censored_pinball_loss`.
+    lower, upper : float or array-like of shape (m,)
+        As in `interval_coverage`.
+
+    Returns
+    -------
+    float
+        NaN, with a warning, if no uncensored row has weight.
+
+    Examples
+    --------
+    >>> from cqrf.metrics import censored_interval_coverage
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 3.0, 4.0, 3.0], event=event)
+    0.5
+    """
+    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond)
+    inside = _inside(time, lower, upper)
+    if not weight.any():
+        warn_undefined("censored_interval_coverage", _NO_WEIGHT)
+        return float("nan")
+    return float(mean_by_level(inside, weight)[0])
+
+
+def concordance_index(
+    y: Any,
+    predicted_time: ArrayLike,
+    *,
+    event: ArrayLike | None = None,
+    censoring: str = "right",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Harrell's concordance index of predicted times.
+
+    .. math::
+
+        C = \frac{\sum_{(i, j)} w_i w_j\, (1\{p_i < p_j\} + \tfrac12 1\{p_i = p_j\})}
+                 {\sum_{(i, j)} w_i w_j}
+
+    over the pairs in which i is known to have had its event before j: at an earlier time, or at
+    the same time if j was censored there. Two events at the same time are not compared.
+
+    Parameters
+    ----------
+    y, event, censoring
+        As in `censored_pinball_loss`. Left censored times are compared after negation.
+    predicted_time : array-like of shape (m,)
+        Predicted times, or any score that is larger for later events; not NaN.
+    sample_weight : array-like of shape (m,), optional
+        Non-negative weights w. Whole numbers are the same as repeated rows.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0.5 without skill. NaN, with a warning, if there are no such pairs.
+
+    Notes
+    -----
+    Takes O(m log m) time; the conventions are those of ``lifelines.utils.concordance_index``.
+
+    Examples
+    --------
+    >>> from cqrf.metrics import concordance_index
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> concordance_index(time, [1.0, 3.0, 2.0, 4.0], event=event)
+    0.8
+    """
+    check_choice("censoring", censoring, ("right", "left"))
+    time, seen = parse_outcome(y, event)
+    predicted = check_predictions("predicted_time", predicted_time, len(time))[:, 0]
+    weight = np.ones(len(time))
+    if sample_weight is not None:
+        weight = check_sample_weight(sample_weight, len(time))
+    concordant = tied = comparable = 0.0
+    if weight[seen].any():
+        target = read_training(None, time, seen, sample_weight, censoring)
+        ranked = (-predicted if target.mirrored else predicted)[target.order]
+        concordant, tied, comparable = count_pairs(target, ranked)
+    if not comparable > 0.0:
+        warn_undefined("concordance_index", "no two rows can be compared")
+        return float("nan")
+    # Sums of weights are rounded, and the two may differ in the last digit.
+    return float(min(1.0, max(0.0, (concordant + tied / 2) / comparable)))
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileCalibration:
+    """Nominal and observed levels of predicted quantiles.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (q,), float64
+        Nominal levels.
+    observed : ndarray of shape (q,), float64
+        Estimates of P(T <= predicted quantile); NaN where no row can be used.
+    std_error : ndarray of shape (q,), float64
+        Standard errors of `observed`.
+    n_used : ndarray of shape (q,), int64
+        Number of rows whose predicted quantile lies within reach.
+    """
+
+    quantiles: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+    n_used: NDArray[np.int64]
+
+
+def quantile_calibration(
+    y: Any,
+    y_pred: ArrayLike,
+    quantiles: float | ArrayLike,
+    *,
+    event: ArrayLike | None = None,
+    train: Any = None,
+    censoring: str = "right",
+) -> QuantileCalibration:
+    r"""Estimate how often T does not exceed its predicted quantiles.
+
+    With :math:`\hat q_i` the prediction for row i, :math:`z_i = 1\{Y_i \le \hat q_i\}` is known to
+    be :math:`1\{T_i \le \hat q_i\}` unless the row was censored before :math:`\hat q_i`. The
+    others are weighted by the inverse probability of that (Graf's weights),
+
+    .. math::
+
+        \hat p = \frac{\sum_i v_i z_i}{\sum_i v_i}, \qquad
+        v_i = \frac{\delta_i z_i}{\hat G(Y_i-)} + \frac{1 - z_i}{\hat G(\hat q_i)},
+
+    over the rows with :math:`\hat G(\hat q_i) > 0`. This is consistent if C is independent of T
+    and the features, also where T itself has no bounded reach; rows that are left out are chosen
+    by their prediction alone. For one constant prediction, with G from `y` itself, it is the
+    Kaplan-Meier estimate.
+
+    Parameters
+    ----------
+    y, quantiles, event, train, censoring
+        As in `censored_pinball_loss`.
+    y_pred : array-like of shape (m,) for one level, (m, q) for several
+        Predicted quantiles; infinite ones are allowed.
+
+    Returns
+    -------
+    QuantileCalibration
+        Standard errors are those of the infinitesimal jackknife and include the error of G, with
+        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's.
+
+    Examples
+    --------
+    >>> from cqrf.metrics import quantile_calibration
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> found = quantile_calibration(time, [[1.5, 3.5]] * 4, [0.25, 0.75], event=event)
+    >>> found.observed, found.std_error.round(3)
+    (array([0.25, 0.5 ]), array([0.217, 0.25 ]))
+    """
+    levels, _ = check_quantiles(quantiles)
+    check_choice("censoring", censoring, ("right", "left"))
+    time, seen = parse_outcome(y, event)
+    predicted = check_predictions("y_pred", y_pred, len(time), len(levels))
+    answers = [(np.nan, np.nan, 0)] * len(levels)
+    if train is not None or seen.any():
+        target = read_training(train, time, seen, None, censoring)
+        answers = [calibrate(time, seen, q, target, same_rows=train is None) for q in predicted.T]
+    observed, std_error, n_used = (np.array(column) for column in zip(*answers, strict=True))
+    if np.isnan(observed).any():
+        warn_undefined("quantile_calibration", "at some level no row can be used")
+    return QuantileCalibration(levels, observed, std_error, n_used)
+
+
+def _inside(time: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:
+    """1 where a time lies in its interval, else 0, as a column."""
+    low, high = check_bound("lower", lower, len(time)), check_bound("upper", upper, len(time))
+    return ((low <= time) & (time <= high)).astype(np.float64)[:, None]

@@ -370,3 +370,35 @@ TEST(search_padded_rows_can_be_read_at_any_feature) {
         }
     }
 }
+
+TEST(search_best_cuts_gaps_in_the_middle) {
+  // Early times in bin 2, late ones in bin 9, nothing between: every cut from 2 to 8 is the same
+  // split of the node, and the middle one leans to neither side.
+  for (const std::size_t n : {8u, 200u}) {  // below and above the size of small nodes
+    for (const bool missing : {false, true}) {
+      Random random(12);
+      FeatureData feature(n, 1, 12, random);
+      for (std::size_t i = 0; i < n; ++i) feature.bins[i] = i < n / 2 ? 2 : 9;
+      if (missing) feature.bins[0] = feature.missing[0];
+      OutcomeData outcome(n, static_cast<std::uint32_t>(n), 1.0, random);
+      for (std::size_t i = 0; i < n; ++i) outcome.time_index[i] = static_cast<TimeIndex>(i);
+      outcome.times.resize(n);
+      for (std::size_t i = 0; i < n; ++i) outcome.times[i] = static_cast<double>(i);
+      MseRule rule(outcome.outcomes(n));
+      std::vector<SampledRow> rows;
+      for (std::size_t i = 0; i < n; ++i) rows.push_back({static_cast<Rank>(i), 1});
+      std::vector<ScalarStat> labels(n);
+      rule.relabel(rows, labels.data());
+      ScalarStat total{};
+      for (const ScalarStat& label : labels) total += label;
+      const BinnedFeatures view = feature.view();
+      const NodeView<MseRule> node{view, rows, labels.data(), total, 1};
+      BestSearch<MseRule> search(view, n, 0);
+      Split<MseRule> split;
+      const std::vector<std::uint32_t> examined{0};
+      search.examine(node, examined, random, split);
+      CHECK_EQ(int{split.bin}, 5);
+      CHECK_EQ(split.left_sum.count(), n / 2);
+    }
+  }
+}

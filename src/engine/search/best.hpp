@@ -134,8 +134,14 @@ class BestSearch {
     const auto at = static_cast<std::size_t>(
         std::find(score_.begin() + static_cast<std::ptrdiff_t>(begin), score_.end(), largest) -
         score_.begin());
-    best.propose(node, feature, bin_[at], left_[at], node.majority(left_[at]));
+    std::size_t next = at + 1;
+    while (left_[next].count() == left_[at].count()) ++next;
+    best.propose(node, feature, middle(bin_[at], bin_[next]), left_[at], node.majority(left_[at]));
   }
+
+  // The cut between two bins of which the node has rows, but of none between them. Any cut there
+  // splits the node alike; at either end of the gap, rows met later would lean to one side.
+  static Bin middle(Bin low, Bin high) { return static_cast<Bin>(low + (high - 1 - low) / 2); }
 
   void clear(const Node& node, std::uint32_t feature, const BinSet& occupied, Stat* cells) const {
     if (node.rows.size() >= kSmall)
@@ -149,15 +155,22 @@ class BestSearch {
     const Bin missing_bin = node.features.missing[feature];
     const Stat missing = take(cells[missing_bin]);
     Stat left{};
+    Bin last = 0;  // occupied bin so far
+    const auto propose = [&](Bin cut) {
+      best.propose(node, feature, cut, left, false);
+      Stat with_missing = left;
+      with_missing += missing;
+      best.propose(node, feature, cut, with_missing, true);
+    };
     each(node, feature, occupied, [&](Bin bin) {
       const Stat cell = take(cells[bin]);
       if (cell.count() == 0) return;
+      if (left.count() > 0) propose(middle(last, bin));
       left += cell;
-      best.propose(node, feature, bin, left, false);
-      Stat with_missing = left;
-      with_missing += missing;
-      best.propose(node, feature, bin, with_missing, true);
+      last = bin;
     });
+    // All values against none.
+    propose(static_cast<Bin>(missing_bin - 1));
   }
 
   // Categories sorted by their mean label: for one response and squared error the best subset is

@@ -5,7 +5,8 @@
 // belong to nodes. So the node that answers for a row at size s is the first on its way down that
 // has fewer than s growing rows. Its answer is the mean of the survival indicators of its members,
 // the row itself left out; answers are averaged over the trees that did not draw the row, and
-// compared with the row's own indicators by squared error.
+// compared with the row's own indicators by squared error. (Of an honest tree, branches that no row
+// fills have been cut, so that its sizes are those of smaller trees nearly, not exactly.)
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,94 @@
+"""Means and standard errors of stored rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.paper.settings import Row
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean of a value over replications, with its standard error."""
+
+    mean: float
+    error: float
+    values: NDArray[np.float64]
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3g} ({self.error:.2g})"
+
+
+def select(rows: Iterable[Row], **conditions: Any) -> list[Row]:
+    """Keep the rows that have these values; a tuple or list means any of its members."""
+
+    def fits(row: Row) -> bool:
+        return all(
+            row[name] in value if isinstance(value, tuple | list) else row[name] == value
+            for name, value in conditions.items()
+        )
+
+    return [row for row in rows if fits(row)]
+
+
+def mean(rows: Iterable[Row], **conditions: Any) -> Mean:
+    """Average, in every replication, the rows that fit, then over replications."""
+    by_replication: dict[int, list[float]] = {}
+    for row in select(rows, **conditions):
+        by_replication.setdefault(row["replication"], []).append(row["value"])
+    if not by_replication:
+        raise KeyError(f"no rows with {conditions}")
+    values = np.array([np.mean(by_replication[r]) for r in sorted(by_replication)])
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
+    return Mean(float(values.mean()), float(error), values)
+
+
+def distinct(rows: Iterable[Row], column: str) -> list[Any]:
+    """List the values of a column in the order of their first appearance."""
+    return list(dict.fromkeys(row[column] for row in rows))
+
+
+def ratio(one: Mean, other: Mean) -> Mean:
+    """Ratio of two means of the same replications, by the delta method."""
+    value = one.mean / other.mean
+    residual = (one.values - value * other.values) / other.mean
+    n = len(residual)
+    error = residual.std(ddof=1) / np.sqrt(n) if n > 1 else float("nan")
+    return Mean(value, float(error), one.values / other.values)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a page: a caption, column heads and rows of text."""
+
+    caption: str
+    head: Sequence[str]
+    body: Sequence[Sequence[str]]
+
+
+def table(
+    caption: str,
+    rows: list[Row],
+    lines: Sequence[str],
+    columns: Sequence[Any],
+    cell: Callable[[str, Any], Mean],
+    heads: Sequence[str] | None = None,
+) -> Table:
+    """Fill a table cell by cell; a cell without rows stays empty."""
+
+    def text(line: str, column: Any) -> str:
+        try:
+            return str(cell(line, column))
+        except KeyError:
+            return ""
+
+    return Table(
+        caption,
+        ["", *(heads or [str(column) for column in columns])],
+        [[line, *(text(line, column) for column in columns)] for line in lines],
+    )
