@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ def select(names: Iterable[str]) -> list[Method]:
 KINDS: dict[str, dict[str, Any]] = {
     "randomForest": {"criterion": "mse", "bootstrap": True, "max_features": 1 / 3},
     "extratrees": {"criterion": "random", "bootstrap": True, "max_features": "sqrt"},
-    "logrank": {"criterion": "logrank", "max_samples": 0.632, "max_features": "sqrt"},
+    "logrank": {"criterion": "logrank", "max_samples": 0.632, "n_thresholds": 10},
     "grf": {"criterion": "quantile", "honest": True, "max_samples": 0.5},
 }
 # randomForest and ranger count a row as often as it was drawn, we count it once.
@@ -139,6 +140,8 @@ def _forest(task: Task, parameters: dict[str, Any]) -> CensoredQuantileForest:
             # randomForestSRC splits nodes of at least twice the size.
             size = 2 * size - 1
         parameters = {"min_samples_split": max(2, size + 1), **parameters}
+    if parameters.get("criterion") == "logrank":
+        parameters = {"max_features": ceil(sqrt(task.X.shape[1])), **parameters}
     return CensoredQuantileForest(
         task.n_trees, censoring=task.censoring, random_state=task.seed, **parameters
     )

@@ -110,7 +110,7 @@ class RealData(Experiment):
         data = DATA_SETS[name]
         X, T = data.load(settings.data)
         rng = np.random.default_rng([settings.seed, replication, *name.encode()])
-        if data.sample is not None:
+        if data.sample is not None and data.sample < len(T):
             kept = rng.choice(len(T), data.sample, replace=False)
             X, T = X[kept], T[kept]
         rows = rng.integers(0, len(T), len(T))
