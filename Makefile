@@ -28,7 +28,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench accuracy engine-test engine-test-thread clean
+.PHONY: help demo test pytest lint format bench accuracy paper engine-test engine-test-thread clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten model
 	$(BIN)/python benchmarks/near_oracle.py $(ARGS)
 	$(BIN)/python benchmarks/leaf_size.py $(ARGS)
 
+paper: $(VENV)/.package $(VENV)/.extra-paper ## rerun every experiment of the paper at its full size (hours); ARGS="--quick" takes minutes
+	$(BIN)/cqrf paper run all --out paper $(ARGS)
+
 engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
 	$(call engine_test,address,address$(COMMA)undefined)
 
@@ -68,7 +71,7 @@ engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadS
 	$(call engine_test,thread,thread)
 
 clean: ## remove everything that these commands create
-	rm -rf $(VENV) build dist demo.png .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist demo.png paper .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf benchmarks/results
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 

@@ -12,7 +12,6 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import d2_pinball_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -31,7 +30,7 @@ from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder, check_table
-from cqrf.metrics import censoring_weights
+from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -670,21 +669,18 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        time, seen = parse_outcome(y, event)
         levels, _ = check_quantiles(self.default_quantiles)
-        predicted = self.predict(X, quantiles=levels)
-        weight = censoring_weights(time, seen, self.target_)
-        if sample_weight is not None:
-            weight = weight * check_sample_weight(sample_weight, time.shape[0])
-        if not weight.any():
-            warnings.warn("score is undefined without any uncensored row", stacklevel=2)
-            return float("nan")
-        plain = (weight == weight[0]).all()
-        scores = [
-            d2_pinball_score(time, q, sample_weight=None if plain else weight, alpha=level)
-            for level, q in zip(levels, predicted.T, strict=True)
-        ]
-        return float(np.mean(scores))
+        score = d2_censored_pinball_score(
+            y,
+            self.predict(X, quantiles=levels),
+            levels,
+            event=event,
+            train=self.target_,
+            sample_weight=sample_weight,
+            censoring="left" if self.target_.mirrored else "right",
+            beyond="clip",
+        )
+        return float(score)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,8 +3,10 @@
 import csv
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -334,3 +336,32 @@ class TestCommand:
         assert done.returncode == 1
         assert "boston_housing.csv" in done.stderr
         assert "Traceback" not in done.stderr
+
+    @pytest.mark.skipif(os.name != "posix", reason="signals to a group of processes")
+    def test_an_interrupted_run_goes_on(self, tmp_path):
+        arguments = ["paper", "run", "intervals", "--reps", "6", "--trees", "100"]
+        settings = Settings(reps=6, trees=100)
+        command = [sys.executable, "-m", "cqrf.cli", *arguments, "--out", str(tmp_path)]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        store = Store(tmp_path, settings)
+        deadline = time.monotonic() + 120
+        while len(store.missing("intervals", 6)) == 6 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        done = 6 - len(store.missing("intervals", 6))
+        assert done >= 1
+        if done < 6:
+            assert process.returncode == 130
+            assert "run the same command to go on" in errors
+            assert not (tmp_path / "index.html").exists()
+        again = cqrf(*arguments, "--out", str(tmp_path))
+        assert again.returncode == 0
+        assert store.missing("intervals", 6) == []
+        assert not list(tmp_path.rglob("*.tmp"))
