@@ -56,6 +56,7 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 
 bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
 	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/criteria.py
 
 accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
 	$(BIN)/python benchmarks/near_oracle.py $(ARGS)
