@@ -198,6 +198,7 @@ VARIANTS: dict[str, Callable[[Case], Array]] = {
     "local linear weights, ridge 2": local_linear(2.0),
     "better half of the trees": better_half,
     "monotone cubic through ten midpoints": smooth_inverse,
+    "one cut per feature": grown(n_thresholds=1),
     "two cuts per feature": grown(n_thresholds=2),
     "no subsampling": grown(max_samples=None),
     "subsamples of 0.8": grown(max_samples=0.8),

@@ -77,6 +77,18 @@ class TestShapesAndTypes:
         assert model.min_samples_leaf_ == 5
         assert model.min_samples_split_ == 2
 
+    def test_cuts_per_feature(self):
+        # A second cut of each feature where there are many.
+        rng = np.random.default_rng(0)
+        for p, expected in ((19, 1), (20, 2)):
+            data = rng.uniform(size=(120, p))
+            auto = CensoredQuantileForest(**SMALL).fit(data, TIME, EVENT)
+            given = CensoredQuantileForest(**SMALL, n_thresholds=expected).fit(data, TIME, EVENT)
+            assert_same_trees(auto, given)
+            best = CensoredQuantileForest(**SMALL, criterion="mse").fit(data, TIME, EVENT)
+            none = clone(best).set_params(n_thresholds=None).fit(data, TIME, EVENT)
+            assert_same_trees(best, none)
+
     def test_predict(self, forest):
         medians = forest.predict(X_TEST)
         assert medians.shape == (25,)

@@ -1,5 +1,6 @@
 """Conditional quantiles of a time that is only partly observed."""
 
+from cqrf._files import ModelFileError
 from cqrf.curves import StepFunction
 from cqrf.forest import CensoredQuantileForest
 from cqrf.solve import solve_quantiles, survival_curves
@@ -8,6 +9,7 @@ from cqrf.weights import leaf_weights
 
 __all__ = [
     "CensoredQuantileForest",
+    "ModelFileError",
     "StepFunction",
     "Surv",
     "leaf_weights",

@@ -25,7 +25,7 @@ MAX_ROWS = 100_000
 # A dozen of them leave a row out. More do not choose better: docs/design/0004.
 N_TREES = 32
 _DRAWN = 0.632
-_MAX_SCORED = 8192
+_MAX_SCORED = 32_768
 _RATIO = math.sqrt(2.0)
 # Of the second, smaller sample from which the rate of growth is measured.
 _THINNING = 8

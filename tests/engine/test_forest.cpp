@@ -191,6 +191,31 @@ TEST(forest_rejects_members) {
   });
 }
 
+// Each node has one parent, each leaf number one leaf, each rank one leaf of a tree.
+TEST(forest_rejects_what_is_not_a_tree) {
+  CHECK_REJECTED({
+    Node& first = a_split(f);
+    first.child = last_tree_node(f, [&](const Node& n) { return !n.leaf() && &n != &first; }).child;
+  });
+  CHECK_REJECTED({
+    Node& first = a_leaf(f);
+    first.index = last_tree_node(f, [&](const Node& n) { return n.leaf() && &n != &first; }).index;
+  });
+  CHECK_REJECTED(f.members[f.leaf_start[1]] = f.members[0]);
+  CHECK_REJECTED(f.leaf_start[static_cast<std::size_t>(f.leaf_offset[1]) - 1] -= 1);
+}
+
+TEST(forest_rejects_rules) {
+  const auto a_cut = [](ForestData& f) -> Node& {
+    return last_tree_node(f, [](const Node& n) { return !n.leaf() && !n.categorical(); });
+  };
+  check_rejected(__LINE__, [&](ForestData& f) { a_cut(f).rule |= 1u << 31; });
+  check_rejected(__LINE__, [&](ForestData& f) { a_cut(f).rule |= 0xfeu << 8; });
+  check_rejected(__LINE__, [&](ForestData& f) { a_cut(f).index = 1; });
+  CHECK_REJECTED(
+      last_tree_node(f, [](const Node& n) { return !n.leaf() && n.categorical(); }).rule |= 1);
+}
+
 TEST(forest_leaf_members) {
   const ForestData data = small_forest();
   const Forest forest = data.view();

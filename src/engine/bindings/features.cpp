@@ -1,6 +1,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "../features/binning.hpp"
@@ -57,11 +58,14 @@ class BinMapper {
                                    category_bins.data() + category_offset.data()[f + 1]);
       feature.categorical = !feature.category_bins.empty();
       feature.n_bins = n_bins.data()[f];
-      require(std::is_sorted(feature.cuts.begin(), feature.cuts.end()), "cuts are not sorted");
+      for (const double cut : feature.cuts) require(std::isfinite(cut), "cuts must be finite");
+      for (std::size_t i = 1; i < feature.cuts.size(); ++i)
+        require(feature.cuts[i - 1] < feature.cuts[i], "cuts are not in ascending order");
       require(feature.n_bins >= 1 &&
                   (feature.categorical
-                       ? std::all_of(feature.category_bins.begin(), feature.category_bins.end(),
-                                     [&](Bin bin) { return bin <= feature.n_bins; })
+                       ? feature.cuts.empty() &&
+                             std::all_of(feature.category_bins.begin(), feature.category_bins.end(),
+                                         [&](Bin bin) { return bin <= feature.n_bins; })
                        : feature.cuts.size() + 1 == static_cast<std::size_t>(feature.n_bins)),
               "number of bins does not agree with the cuts");
     }
@@ -123,6 +127,16 @@ BinMapper find(Strided<T> x, Vector<std::int64_t> rows, std::optional<Vector<dou
   return BinMapper(std::move(features));
 }
 
+// Bins of a forest's training rows that do not come from `bin`.
+void check_bins(Table<Bin> bins, Vector<Bin> missing) {
+  require(bins.shape(1) == missing.size(), "bins has the wrong number of columns");
+  const std::size_t p = missing.size();
+  bool inside = true;
+  for (std::size_t row = 0; row < bins.shape(0); ++row)
+    for (std::size_t f = 0; f < p; ++f) inside &= bins.data()[row * p + f] <= missing.data()[f];
+  require(inside, "bin beyond that of missing values");
+}
+
 }  // namespace
 
 void bind_features(nb::module_& module) {
@@ -137,6 +151,9 @@ void bind_features(nb::module_& module) {
            nb::arg("n_threads"))
       .def("bin", &BinMapper::bin<float>, nb::arg("x"), nb::arg("rows").none(),
            nb::arg("n_threads"));
+
+  module.def("check_bins", &check_bins, nb::arg("bins"), nb::arg("missing"),
+             "Refuses bins (n, p) beyond the missing bin (p,) of their feature.");
 }
 
 }  // namespace cqrf::bindings

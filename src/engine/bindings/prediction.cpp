@@ -30,11 +30,11 @@ class Target {
     require(n > 0 && n < kMaxRows && event.size() == n && order.size() == n &&
                 (!weight || weight->size() == n),
             "outcomes differ in length");
-    const auto index = view(time_index);
-    require(std::is_sorted(index.begin(), index.end()) && index.back() < times.size(),
-            "time index is not sorted or out of range");
-    const auto ascending = view(times);
-    require(std::is_sorted(ascending.begin(), ascending.end()), "times are not sorted");
+    check_times(view(times));
+    check_ranks(view(time_index), view(event), times.size());
+    if (weight)
+      for (const double w : view(*weight))
+        require(w > 0 && std::isfinite(w), "weights must be positive and finite");
     view_ = {view(times_), view(time_index_), view(event_),
              weight_ ? view(*weight_) : std::span<const double>{}, view(order_)};
   }
@@ -44,6 +44,26 @@ class Target {
   const TargetView& get() const { return view_; }
 
  private:
+  static void check_times(std::span<const double> times) {
+    for (const double time : times) require(std::isfinite(time), "times must be finite");
+    for (std::size_t k = 1; k < times.size(); ++k)
+      require(times[k - 1] < times[k], "times are not in ascending order");
+  }
+
+  // Ranks are in time order, events before censorings at the same time, and no time is without.
+  static void check_ranks(std::span<const TimeIndex> index, std::span<const std::uint8_t> event,
+                          std::size_t n_times) {
+    require(index.front() == 0 && std::size_t{index.back()} + 1 == n_times,
+            "time index does not cover the times");
+    for (const std::uint8_t seen : event) require(seen <= 1, "events must be 0 or 1");
+    for (std::size_t r = 1; r < index.size(); ++r) {
+      // Modulo 2^32 a step back is a long step forward.
+      const TimeIndex step = index[r] - index[r - 1];
+      require(step <= 1, "time index is not sorted or leaves a time out");
+      require(step == 1 || event[r] <= event[r - 1], "a censoring comes before an event");
+    }
+  }
+
   Vector<double> times_;
   Vector<TimeIndex> time_index_;
   Vector<std::uint8_t> event_;

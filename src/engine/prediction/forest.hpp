@@ -31,8 +31,9 @@ struct Forest {
     return members.subspan(tree * members_per_tree + start[0], start[1] - start[0]);
   }
 
-  // Throws std::invalid_argument unless every index is in range, children follow their parents,
-  // and leaves are not empty and in time order: routing then ends, and no read leaves the arrays.
+  // Throws std::invalid_argument unless every index is in range, children follow their one parent,
+  // and leaves are not empty, in time order and without a rank in common: routing then ends, and
+  // no read leaves the arrays.
   void validate() const;
 };
 

@@ -1,0 +1,82 @@
+"""A model file taken apart, to be changed and put together again with a valid checksum.
+
+Written from docs/model_files.md alone: it shares no code with the reader that it attacks.
+"""
+
+import copy
+import json
+import math
+import struct
+import zlib
+
+import numpy as np
+
+
+class Draft:
+    """The parts of a model file; whatever is not overridden is computed from the others.
+
+    Attributes
+    ----------
+    header : dict
+        The header without its table of arrays.
+    arrays : dict of str to ndarray
+        Writable copies.
+    table : list or None
+        The table of arrays instead of the right one.
+    text : bytes or None
+        The bytes of the header instead of the right ones.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.magic, self.version, length = struct.unpack("<8sII", data[:16])
+        self.header = json.loads(data[16 : 16 + length])
+        start = -(-(16 + length) // 64) * 64
+        self.arrays = {}
+        for entry in self.header.pop("arrays"):
+            flat = np.frombuffer(
+                data, entry["dtype"], math.prod(entry["shape"]), start + entry["offset"]
+            )
+            self.arrays[entry["name"]] = flat.reshape(entry["shape"]).copy()
+        self.table = None
+        self.text = None
+        self.header_length = None
+        self.filler = b"\0"
+        self.tail = b""
+
+    def copy(self) -> "Draft":
+        return copy.deepcopy(self)
+
+    def right_table(self) -> list:
+        table, end = [], 0
+        for name, array in self.arrays.items():
+            offset = -(-end // 64) * 64
+            table.append(
+                {
+                    "name": name,
+                    "dtype": array.dtype.str,
+                    "shape": list(array.shape),
+                    "offset": offset,
+                    "length": array.nbytes,
+                }
+            )
+            end = offset + array.nbytes
+        return table
+
+    def entry(self, name: str) -> dict:
+        """The entry of an array in the table, to be changed."""
+        if self.table is None:
+            self.table = self.right_table()
+        return next(entry for entry in self.table if entry["name"] == name)
+
+    def right_text(self) -> bytes:
+        table = self.right_table() if self.table is None else self.table
+        return json.dumps({**self.header, "arrays": table}, separators=(",", ":")).encode("ascii")
+
+    def to_bytes(self) -> bytes:
+        text = self.right_text() if self.text is None else self.text
+        length = len(text) if self.header_length is None else self.header_length
+        data = struct.pack("<8sII", self.magic, self.version, length) + text
+        for array in self.arrays.values():
+            data += self.filler * (-len(data) % 64) + array.tobytes()
+        data += self.tail
+        return data + struct.pack("<I", zlib.crc32(data))

@@ -1,0 +1,341 @@
+"""Damaged and malicious model files are refused; a save that fails leaves the old file alone."""
+
+import errno
+import itertools
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from attacks import ATTACKS, Draft, mutate
+
+import cqrf._files
+from cqrf import CensoredQuantileForest, ModelFileError
+
+N_MUTANTS = 10_000
+SEED = 20_240_611
+
+
+def draw(n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(0, 20, n).astype(float),
+            "dose": rng.uniform(size=n),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "ward": rng.integers(1, 4, n),
+        }
+    )
+    X.loc[rng.uniform(size=n) < 0.1, "dose"] = np.nan
+    T = np.exp(0.1 * X["age"] + (X["colour"] == "red") + rng.normal(size=n))
+    C = rng.exponential(10.0, n)
+    return X, np.minimum(T, C).round(1) + 0.1, T <= C, rng.uniform(0.5, 2.0, n)
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """A file in which every array of the format is present."""
+    X, y, event, weight = draw(80)
+    forest = CensoredQuantileForest(
+        4,
+        criterion="mse",
+        censoring_curve="kernel",
+        categorical_features=["colour", "ward"],
+        random_state=0,
+    ).fit(X, y, event, weight)
+    path = tmp_path_factory.mktemp("everything") / "model.cqrf"
+    forest.save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tiny") / "model.cqrf"
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(8, 1))
+    CensoredQuantileForest(1, min_samples_leaf=2, random_state=0).fit(X, X[:, 0]).save(path)
+    return path.read_bytes()
+
+
+def load(path, data):
+    path.write_bytes(data)
+    return CensoredQuantileForest.load(path)
+
+
+def test_draft_puts_a_file_together_again(everything):
+    assert Draft(everything).to_bytes() == everything
+
+
+def test_every_truncation_is_refused(tiny, tmp_path):
+    path = tmp_path / "model.cqrf"
+    load(path, tiny)
+    for length in range(len(tiny)):
+        with pytest.raises(ModelFileError):
+            load(path, tiny[:length])
+
+
+def test_every_flipped_bit_is_refused(tiny, tmp_path):
+    path = tmp_path / "model.cqrf"
+    path.write_bytes(tiny)
+    with open(path, "r+b", buffering=0) as file:
+        for at, bit in itertools.product(range(len(tiny)), range(8)):
+            os.pwrite(file.fileno(), bytes([tiny[at] ^ (1 << bit)]), at)
+            with pytest.raises(ModelFileError):
+                CensoredQuantileForest.load(path)
+            os.pwrite(file.fileno(), tiny[at : at + 1], at)
+    CensoredQuantileForest.load(path)
+
+
+def test_every_appended_byte_is_refused(tiny, tmp_path):
+    for more in (b"\0", b"\0" * 64, tiny):
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "model.cqrf", tiny + more)
+
+
+def test_there_are_many_attacks_and_each_has_a_name():
+    names = [name for name, _, _ in ATTACKS]
+    assert len(set(names)) == len(names) >= 60
+    assert all(change.__doc__ for _, change, _ in ATTACKS)
+
+
+@pytest.mark.parametrize(("name", "change", "reason"), ATTACKS, ids=[a[0] for a in ATTACKS])
+def test_attack_is_refused(everything, tmp_path, name, change, reason):
+    draft = Draft(everything)
+    change(draft)
+    path = tmp_path / "attack.cqrf"
+    with pytest.raises(ModelFileError, match=f"(?s)^{path}: .*({reason})"):
+        load(path, draft.to_bytes())
+
+
+def test_nothing_of_the_claimed_size_is_allocated(everything, tmp_path):
+    # With no more than half a gigabyte to spare, an allocation of terabytes would be a MemoryError.
+    draft = Draft(everything)
+    draft.entry("path_std_error")["shape"] = [2**38]
+    draft.entry("path_std_error")["length"] = 2**41
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, limits[1]))
+    try:
+        with pytest.raises(ModelFileError, match="ends after the file"):
+            load(tmp_path / "model.cqrf", draft.to_bytes())
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+def assert_sound(forest, X):
+    """The invariants of a fitted forest in slow, plain Python; and its answers are finite."""
+    trees, target = forest.trees_, forest.target_
+    n = target.n
+    assert (np.diff(target.times) > 0).all()
+    assert np.isfinite(target.times).all()
+    assert np.array_equal(np.unique(target.time_index), np.arange(len(target.times)))
+    assert len(set(target.order.tolist())) == n <= target.n_rows
+    assert (forest._bins <= trees.missing).all()
+    for t in range(len(trees)):
+        nodes = trees.nodes[trees.node_offset[t] : trees.node_offset[t + 1]]
+        leaf = nodes[:, 2] >> 16 & 1 == 1
+        children = nodes[~leaf, 0]
+        assert (children > np.flatnonzero(~leaf)).all()
+        assert sorted([0, *children, *children + 1]) == list(range(len(nodes)))
+        start = trees.leaf_start[trees.leaf_offset[t] : trees.leaf_offset[t + 1]]
+        assert sorted(nodes[leaf, 3]) == list(range(len(start) - 1))
+        assert sorted(trees.members[t, : start[-1]]) == list(range(n))
+        for begin, end in itertools.pairwise(start.tolist()):
+            assert begin < end
+            assert (np.diff(trees.members[t, begin:end].astype(int)) > 0).all()
+    assert np.isfinite(forest.predict(X, [0.1, 0.5, 0.9])).all()
+    assert np.isfinite(forest.predict(X)).all()
+    assert ((forest.apply(X) >= 0) & (forest.apply(X) < n)).all()
+    np.testing.assert_allclose(forest.forest_weights(X).sum(axis=1), 1.0)
+    survival = forest.predict_survival_function(X, return_array=True)
+    assert ((survival >= 0) & (survival <= 1)).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
+def test_mutants_are_refused_or_sound(everything, tmp_path):
+    X = draw(4, seed=1)[0]
+    base = Draft(everything)
+    rng = np.random.default_rng(SEED)
+    path = tmp_path / "mutant.cqrf"
+    loaded = 0
+    for number in range(N_MUTANTS):
+        draft = base.copy()
+        mutate(draft, rng)
+        try:
+            forest = load(path, draft.to_bytes())
+        except ModelFileError:
+            continue
+        loaded += 1
+        names = getattr(forest, "feature_names_in_", None)
+        known = X.to_numpy() if names is None else X.set_axis(names, axis=1)
+        try:
+            assert_sound(forest, known)
+            if forest._options.replace or forest._options.n_draws < forest.target_.n:
+                forest.oob_predict()
+        except Exception as error:
+            raise AssertionError(f"mutant {number} is not sound: {error!r}") from error
+    # Both happen often, or the loop tests less than it says.
+    assert N_MUTANTS / 20 < loaded < N_MUTANTS / 2
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A folder with a model file in it, its content, and a forest to be saved over it."""
+    X, y, event, _ = draw(60)
+    X = X[["age", "dose"]]
+    forest = CensoredQuantileForest(3, random_state=0).fit(X, y, event)
+    path = tmp_path / "alone" / "model.cqrf"
+    path.parent.mkdir()
+    forest.save(path)
+    content = path.read_bytes()
+    return path, content, CensoredQuantileForest(5, random_state=1).fit(X, y, event)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_error_at_any_write_leaves_the_old_file(old, tmp_path, monkeypatch, error):
+    path, content, forest = old
+    write, calls = cqrf._files._write, []
+
+    def counting(file, data):
+        calls.append(len(data))
+        write(file, data)
+
+    def failing(file, data):
+        calls.pop()
+        if not calls:
+            os.write(file, data[: len(data) // 2])
+            raise OSError(error, os.strerror(error))
+        write(file, data)
+
+    monkeypatch.setattr(cqrf._files, "_write", counting)
+    forest.save(tmp_path / "another.cqrf")
+    n_writes = len(calls)
+    assert n_writes > 20
+    monkeypatch.setattr(cqrf._files, "_write", failing)
+    for k in range(1, n_writes + 1):
+        calls[:] = [0] * k
+        with pytest.raises(OSError) as raised:
+            forest.save(path)
+        assert raised.value.errno == error
+        assert path.read_bytes() == content
+        assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace", "link"])
+@pytest.mark.parametrize("named", [False, True])
+def test_error_at_the_end_leaves_the_old_file(old, monkeypatch, call, named):
+    path, content, forest = old
+    if named:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+        if call == "link":
+            pytest.skip("a file with a name is not linked")
+
+    def failing(*args, **options):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, failing)
+        with pytest.raises(OSError, match="error"):
+            forest.save(path)
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+    forest.save(path)
+    assert len(CensoredQuantileForest.load(path).trees_) == 5
+
+
+def test_file_size_limit_leaves_the_old_file(old):
+    path, content, forest = old
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(OSError) as raised:
+            forest.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert raised.value.errno == errno.EFBIG
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_folder_without_permission(old):
+    path, content, forest = old
+    path.parent.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            forest.save(path)
+    finally:
+        path.parent.chmod(0o700)
+    assert path.read_bytes() == content
+
+
+def test_folder_that_is_not_there(old):
+    path, _, forest = old
+    with pytest.raises(FileNotFoundError):
+        forest.save(path.parent / "nowhere" / "model.cqrf")
+
+
+KILLED = """
+import os, signal, sys
+import cqrf._files
+from cqrf import CensoredQuantileForest
+forest = CensoredQuantileForest.load(sys.argv[1])
+write, calls = cqrf._files._write, 0
+def killed(file, data):
+    global calls
+    if calls == int(sys.argv[3]):
+        os.write(file, data[: len(data) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+    calls += 1
+    write(file, data)
+cqrf._files._write = killed
+forest.save(sys.argv[2])
+"""
+
+
+@pytest.mark.parametrize("part", [0.0, 0.2, 0.6, 1.0])
+def test_kill_at_a_write_leaves_the_old_file_and_no_other(old, tmp_path_factory, monkeypatch, part):
+    path, content, forest = old
+    new = tmp_path_factory.mktemp("new") / "new.cqrf"
+    write, written = cqrf._files._write, []
+    monkeypatch.setattr(cqrf._files, "_write", lambda *args: (written.append(args), write(*args)))
+    forest.save(new)
+    at = round(part * (len(written) - 1))
+    script = [sys.executable, "-c", KILLED, str(new), str(path), str(at)]
+    assert subprocess.run(script).returncode == -signal.SIGKILL
+    assert path.read_bytes() == content
+    assert os.listdir(path.parent) == [path.name]
+
+
+KILLED_SOMETIME = """
+import sys
+from cqrf import CensoredQuantileForest
+forests = [CensoredQuantileForest.load(path) for path in sys.argv[2:]]
+print("ready", flush=True)
+while True:
+    for forest in forests:
+        forest.save(sys.argv[1])
+"""
+
+
+def test_kill_at_any_moment_leaves_a_whole_file(old, tmp_path_factory):
+    path, content, forest = old
+    folder = tmp_path_factory.mktemp("new")
+    (folder / "old.cqrf").write_bytes(content)
+    forest.save(folder / "new.cqrf")
+    contents = {content, (folder / "new.cqrf").read_bytes()}
+    rng = np.random.default_rng(0)
+    script = [sys.executable, "-c", KILLED_SOMETIME, str(path)]
+    script += [str(folder / name) for name in ("old.cqrf", "new.cqrf")]
+    for _ in range(8):
+        with subprocess.Popen(script, stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            time.sleep(rng.uniform(0.0, 0.05))
+            child.kill()
+        assert path.read_bytes() in contents
