@@ -60,10 +60,9 @@ def test_nothing_is_expected_to_fail(forest):
 
 
 @pytest.mark.parametrize("decimals", [0, 6])
-def test_r2_on_the_data_of_the_checks(decimals):
-    # What scikit-learn asks of its regressors (a training R2 of 0.5), but on new data: the checks
-    # themselves are left out, because they ask it of `score`, which is no R2. They round the
-    # features of estimators that know categories.
+def test_r2_on_new_data_of_the_checks(decimals):
+    # What scikit-learn asks of `score` on the training data, as an R2 of the medians on new data;
+    # also with whole numbers for features.
     X, y = make_regression(
         n_samples=400, n_features=10, n_informative=1, bias=5.0, noise=20, random_state=42
     )
