@@ -109,12 +109,11 @@ class BestSearch {
     std::size_t size = 0;
     Stat left{};
     each(node, feature, occupied, [&](Bin bin) {
-      left += cells[bin];
+      left += take(cells[bin]);
       left_[size] = left;
       bin_[size] = bin;
       ++size;
     });
-    clear(node, feature, occupied, cells);
     // Admissible cuts are a range; an empty bin in it scores what the one before it did.
     const auto first =
         std::partition_point(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(size),
@@ -142,13 +141,6 @@ class BestSearch {
   // The cut between two bins of which the node has rows, but of none between them. Any cut there
   // splits the node alike; at either end of the gap, rows met later would lean to one side.
   static Bin middle(Bin low, Bin high) { return static_cast<Bin>(low + (high - 1 - low) / 2); }
-
-  void clear(const Node& node, std::uint32_t feature, const BinSet& occupied, Stat* cells) const {
-    if (node.rows.size() >= kSmall)
-      std::fill_n(cells, node.features.missing[feature], Stat{});
-    else
-      each(node, feature, occupied, [&](Bin bin) { cells[bin] = Stat{}; });
-  }
 
   void scan_with_missing(const Node& node, std::uint32_t feature, Stat* cells,
                          const BinSet& occupied, Split<Rule>& best) {

@@ -22,6 +22,9 @@ struct BinnedFeatures {
   const Bin* row(Rank rank) const { return bins + std::size_t{rank} * n_features; }
 };
 
+// The rows of a node lie scattered in memory: their bins are asked for so many rows ahead.
+inline constexpr std::size_t kPrefetchAhead = 16;
+
 // Rows of bins of which sixteen bytes can be read at any feature: the last rows, where that would
 // leave the array, are read from a copy with room behind it.
 class PaddedRows {
@@ -57,10 +60,9 @@ struct NodeView {
   bool admissible(std::uint32_t left_count) const {
     return left_count >= min_leaf && total.count() - left_count >= min_leaf;
   }
-  // Asks for the bins of a row some places ahead: the rows of a node lie scattered in memory.
   void prefetch(std::size_t i) const {
-    constexpr std::size_t kAhead = 16;
-    if (i + kAhead < rows.size()) __builtin_prefetch(features.row(rows[i + kAhead].rank));
+    if (i + kPrefetchAhead < rows.size())
+      __builtin_prefetch(features.row(rows[i + kPrefetchAhead].rank));
   }
 
   // Whether the left side is the heavier one.

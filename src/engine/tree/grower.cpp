@@ -192,7 +192,8 @@ class Grower final : public TreeGrower {
     const Node copy = node;
     for (std::size_t i = open.begin; i < open.end; ++i) {
       const SampledRow row = from_row[i];
-      if (i + 16 < open.end) __builtin_prefetch(column + from_row[i + 16].rank * stride);
+      if (i + kPrefetchAhead < open.end)
+        __builtin_prefetch(column + from_row[i + kPrefetchAhead].rank * stride);
       const bool goes = goes_left(copy, column[row.rank * stride], subsets);
       const std::size_t at = goes ? left : right;
       to_row[at] = row;

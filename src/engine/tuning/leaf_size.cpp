@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -27,10 +26,32 @@ LeafSizeScorer::LeafSizeScorer(const TrainingData& data, const GrowOptions& opti
   options_.min_samples_split = sizes_.front();
 }
 
-LeafSizeScorer::Scored LeafSizeScorer::grow(TreeGrower& grower, std::vector<Rank>& members,
-                                            std::uint64_t tree_index, Monitor& monitor) const {
+LeafSizeScorer::Sums& LeafSizeScorer::Sums::operator+=(const Sums& other) {
+  growing += other.growing;
+  weight += other.weight;
+  for (std::size_t k = 0; k < columns.size(); ++k) columns[k] += other.columns[k];
+  return *this;
+}
+
+LeafSizeScorer::Sums LeafSizeScorer::sums_of(std::span<const Rank> members) const {
+  Sums sums;
+  for (const Rank rank : members) {
+    const double w = weight(rank);
+    const Columns columns = indicators_.of(rank);
+    sums.weight += w;
+    for (std::size_t k = 0; k < columns.size(); ++k) sums.columns[k] += w * columns[k];
+  }
+  return sums;
+}
+
+LeafSizeScorer::Scored LeafSizeScorer::grow(Scratch& scratch, std::uint64_t tree_index,
+                                            Monitor& monitor) const {
+  if (!scratch.grower) {
+    scratch.grower = make_grower(data_, options_);
+    scratch.members.resize(members_per_tree(data_.sampling));
+  }
   Scored scored;
-  scored.tree = grower.grow(tree_index, members.data(), monitor);
+  scored.tree = scratch.grower->grow(tree_index, scratch.members.data(), monitor);
   const std::vector<Node>& nodes = scored.tree.nodes;
   scored.nodes.resize(nodes.size());
 
@@ -46,24 +67,16 @@ LeafSizeScorer::Scored LeafSizeScorer::grow(TreeGrower& grower, std::vector<Rank
 
   // Children follow their parents: one backward pass adds up.
   for (std::size_t id = nodes.size(); id-- > 0;) {
+    const Node& node = nodes[id];
     Sums& sums = scored.nodes[id];
-    if (!nodes[id].leaf()) {
-      for (const Sums* child = &scored.nodes[nodes[id].child];
-           child != &scored.nodes[nodes[id].child] + 2; ++child) {
-        sums.growing += child->growing;
-        sums.weight += child->weight;
-        for (std::size_t k = 0; k < sums.columns.size(); ++k) sums.columns[k] += child->columns[k];
-      }
+    if (!node.leaf()) {
+      sums += scored.nodes[node.child];
+      sums += scored.nodes[node.child + 1];
       continue;
     }
-    sums.growing = growing[nodes[id].index];
-    const std::uint32_t* start = scored.tree.leaf_start.data() + nodes[id].index;
-    for (std::uint32_t i = start[0]; i < start[1]; ++i) {
-      const double w = weight(members[i]);
-      const Columns columns = indicators_.of(members[i]);
-      sums.weight += w;
-      for (std::size_t k = 0; k < columns.size(); ++k) sums.columns[k] += w * columns[k];
-    }
+    const std::uint32_t* start = scored.tree.leaf_start.data() + node.index;
+    sums = sums_of(std::span(scratch.members).subspan(start[0], start[1] - start[0]));
+    sums.growing = growing[node.index];
   }
   return scored;
 }
@@ -93,19 +106,11 @@ void LeafSizeScorer::add_answers(std::size_t row, const Scored& scored) {
 
 void LeafSizeScorer::add_trees(std::uint64_t first, std::size_t count, int n_threads,
                                Monitor& monitor) {
-  struct Scratch {
-    std::unique_ptr<TreeGrower> grower;
-    std::vector<Rank> members;
-  };
-  std::vector<Scratch> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
+  const auto workers = static_cast<std::size_t>(std::max(1, n_threads));
+  if (scratch_.size() < workers) scratch_.resize(workers);
   std::vector<Scored> scored(count);
   parallel_for(count, n_threads, monitor, [&](std::size_t item, int worker) {
-    Scratch& own = scratch[static_cast<std::size_t>(worker)];
-    if (!own.grower) {
-      own.grower = make_grower(data_, options_);
-      own.members.resize(members_per_tree(data_.sampling));
-    }
-    scored[item] = grow(*own.grower, own.members, first + item, monitor);
+    scored[item] = grow(scratch_[static_cast<std::size_t>(worker)], first + item, monitor);
   });
   // Row by row, each through the trees in their order.
   constexpr std::size_t kBlock = 64;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@ class LeafSizeScorer {
   // loss is computed. `data` must outlive this object.
   LeafSizeScorer(const TrainingData& data, const GrowOptions& options,
                  std::vector<std::uint32_t> sizes, std::vector<Rank> rows);
+  LeafSizeScorer(const LeafSizeScorer&) = delete;  // workers own their growers
 
   // Grows the trees [first, first + count) and adds their answers. The sums do not depend on how
   // the trees are divided into calls, nor on the number of threads.
@@ -40,6 +42,8 @@ class LeafSizeScorer {
     std::uint32_t growing = 0;  // distinct rows that grew the node
     double weight = 0;          // of its members
     Columns columns{};          // their weighted indicators
+
+    Sums& operator+=(const Sums& other);
   };
   // The tree with what is known of each of its nodes.
   struct Scored {
@@ -48,8 +52,14 @@ class LeafSizeScorer {
     std::vector<bool> drawn;  // by rank
   };
 
-  Scored grow(TreeGrower& grower, std::vector<Rank>& members, std::uint64_t tree_index,
-              Monitor& monitor) const;
+  // What a worker keeps between trees.
+  struct Scratch {
+    std::unique_ptr<TreeGrower> grower;
+    std::vector<Rank> members;
+  };
+
+  Scored grow(Scratch& scratch, std::uint64_t tree_index, Monitor& monitor) const;
+  Sums sums_of(std::span<const Rank> members) const;
   void add_answers(std::size_t row, const Scored& scored);
   double weight(Rank rank) const { return data_.weight.empty() ? 1.0 : data_.weight[rank]; }
 
@@ -60,6 +70,7 @@ class LeafSizeScorer {
   std::vector<Rank> rows_;
   std::vector<Columns> answers_;        // (rows, sizes) summed over trees
   std::vector<std::uint32_t> n_trees_;  // (rows,) that answered
+  std::vector<Scratch> scratch_;        // by worker
 };
 
 }  // namespace cqrf
