@@ -10,7 +10,7 @@ import twins
 from scipy import sparse
 from sklearn.base import clone
 
-from cqrf import CensoredQuantileForest, _engine, _tuning
+from cqrf import CensoredQuantileForest, _engine, _growing, _tuning
 from cqrf import forest as forest_module
 from cqrf.datasets import make_aft
 from cqrf.target import Target, marginal_curves
@@ -237,7 +237,7 @@ class TestThreads:
     def test_nor_do_the_batches(self, monkeypatch):
         expected = fit_mixed().leaf_size_path_
         for batch in (1, 5, 100):
-            monkeypatch.setattr(_tuning, "next_batch", lambda *_, batch=batch: batch)
+            monkeypatch.setattr(_growing, "_next_batch", lambda *_, batch=batch: batch)
             assert_same_path(fit_mixed().leaf_size_path_, expected)
 
 

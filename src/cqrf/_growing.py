@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
@@ -260,20 +261,37 @@ def grow_trees(
     if grown is not None:
         members[:first] = grown.members
         parts.add_trees(grown)
-    done, batch = first, n_threads
-    with ProgressBar(n_trees, "growing trees", enabled=verbose > 0) as bar:
-        bar.update(done)
-        while done < n_trees:
-            count = min(batch, n_trees - done)
-            start = monotonic()
-            parts.add_batch(grower.grow(done, count, n_threads, members[done : done + count]))
-            batch = next_batch(count, monotonic() - start, n_threads)
-            done += count
-            bar.update(done)
+
+    def grow(done: int, count: int) -> None:
+        parts.add_batch(grower.grow(done, count, n_threads, members[done : done + count]))
+
+    in_batches(grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose)
     return parts.trees(members, binner.n_bins, target.n, seed)
 
 
-def next_batch(count: int, seconds: float, n_threads: int) -> int:
+def in_batches(
+    work: Callable[[int, int], None],
+    first: int,
+    total: int,
+    label: str,
+    *,
+    n_threads: int,
+    verbose: int,
+) -> None:
+    """Call ``work(done, count)`` for batches of trees until all are done, with a progress bar."""
+    done, batch = first, n_threads
+    with ProgressBar(total, label, enabled=verbose > 0) as bar:
+        bar.update(done)
+        while done < total:
+            count = min(batch, total - done)
+            start = monotonic()
+            work(done, count)
+            batch = _next_batch(count, monotonic() - start, n_threads)
+            done += count
+            bar.update(done)
+
+
+def _next_batch(count: int, seconds: float, n_threads: int) -> int:
     """Trees of the next batch: a multiple of the threads that takes about the same short time."""
     rounds = count / n_threads * min(4.0, _SECONDS_PER_BATCH / max(seconds, 1e-9))
     return n_threads * max(1, int(rounds))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
 from cqrf._binning import Binner
-from cqrf._growing import GrowOptions, make_grower, next_batch
-from cqrf._progress import ProgressBar
+from cqrf._growing import GrowOptions, in_batches, make_grower
 from cqrf.target import Target
 
 # Fewer rows leave too few out of a tree to tell one size from another; then nodes are split that
@@ -113,15 +111,14 @@ def _leaf_size_path(
     scorer = _engine.LeafSizeScorer(
         make_grower(bins, binner, target, deep, seed), sizes, rows.astype(np.uint32)
     )
-    done, batch = 0, n_threads
-    with ProgressBar(N_TREES, "choosing the leaf size", enabled=verbose > 0) as bar:
-        while done < N_TREES:
-            count = min(batch, N_TREES - done)
-            start = monotonic()
-            scorer.add_trees(done, count, n_threads)
-            batch = next_batch(count, monotonic() - start, n_threads)
-            done += count
-            bar.update(done)
+    in_batches(
+        lambda done, count: scorer.add_trees(done, count, n_threads),
+        0,
+        N_TREES,
+        "choosing the leaf size",
+        n_threads=n_threads,
+        verbose=verbose,
+    )
     losses = scorer.losses()
     answered = ~np.isnan(losses[:, 0])
     losses = losses[answered]

@@ -256,11 +256,9 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             matrix, target, encoder.n_categories, max_bins=self.max_bins, n_threads=n_threads
         )
         bins = binner.bin(matrix, target.order, n_threads)
-        self.leaf_size_path_, options = self._choose_leaf_size(
-            bins, binner, target, options, seed, n_threads
-        )
+        path, options = self._choose_leaf_size(bins, binner, target, options, seed, n_threads)
         grown = self._trees_to_keep(bins, target, options)
-        self.trees_ = grow_trees(
+        trees = grow_trees(
             bins,
             binner,
             target,
@@ -271,19 +269,36 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             verbose=self.verbose,
             grown=grown,
         )
+        kernel = None
+        if self.censoring_curve == "kernel":
+            kernel = KernelSpace.from_data(
+                matrix[target.order], target.weight, encoder.n_categories, self.bandwidth
+            )
+        self._take_state(encoder, binner, bins, target, options, trees, kernel, path)
+
+    def _take_state(
+        self,
+        encoder: FeatureEncoder,
+        binner: Binner,
+        bins: NDArray[np.uint8],
+        target: Target,
+        options: GrowOptions,
+        trees: Trees,
+        kernel: KernelSpace | None,
+        path: LeafSizePath | None,
+    ) -> None:
+        """Become the fitted forest that `fit` has grown or `load` has read."""
+        self.trees_ = trees
         self.target_ = target
         self.times_ = _representative_times(target)
         self.min_samples_split_ = options.min_samples_split
         self.min_samples_leaf_ = options.min_samples_leaf
+        self.leaf_size_path_ = path
         self._encoder = encoder
         self._binner = binner
         self._bins = bins
         self._options = options
-        self._kernel = None
-        if self.censoring_curve == "kernel":
-            self._kernel = KernelSpace.from_data(
-                matrix[target.order], target.weight, encoder.n_categories, self.bandwidth
-            )
+        self._kernel = kernel
 
     def _check_params(self) -> None:
         check_int("n_estimators", self.n_estimators, 1)
@@ -749,17 +764,16 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         forest.n_features_in_ = model.encoder.n_features
         if model.feature_names is not None:
             forest.feature_names_in_ = np.array(model.feature_names, dtype=object)
-        forest.leaf_size_path_ = model.leaf_size_path
-        forest.trees_ = model.trees
-        forest.target_ = model.target
-        forest.times_ = _representative_times(model.target)
-        forest.min_samples_split_ = model.options.min_samples_split
-        forest.min_samples_leaf_ = model.options.min_samples_leaf
-        forest._encoder = model.encoder
-        forest._binner = model.binner
-        forest._bins = model.bins
-        forest._options = model.options
-        forest._kernel = model.kernel
+        forest._take_state(
+            model.encoder,
+            model.binner,
+            model.bins,
+            model.target,
+            model.options,
+            model.trees,
+            model.kernel,
+            model.leaf_size_path,
+        )
         return forest
 
     def _check_stored_params(self, n: int, p: int) -> None:
@@ -771,12 +785,9 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        # Not "categorical": that is for estimators that want nothing else, and makes the checks
+        # round all features. HistGradientBoostingRegressor does not say it either.
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = False
-        # The tag is about an R2 of 0.5 on a certain data set. `score` is no R2 but the D2 of
-        # absolute errors, a much smaller number; what R2 the medians have there is tested.
-        tags.regressor_tags.poor_score = True
         return tags
 
     def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
