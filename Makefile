@@ -111,8 +111,8 @@ $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
 $(VENV)/.extra-bench: EXTRAS := bench
-# mypy reads the types of the packages that cqrf imports.
-$(VENV)/.extra-lint: EXTRAS := run lint
+# mypy reads the types of the packages that cqrf imports, click among them.
+$(VENV)/.extra-lint: EXTRAS := run cli lint
 $(VENV)/.extra-%: $(VENV)/.created
 	@echo "installing what $* needs"
 	@$(PIP) install $(call requirements,$(EXTRAS))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 try:
     import click
-except ImportError:  # pragma: no cover - the message is tested in a subprocess
+except ImportError:
     sys.exit("cqrf: the command line needs an extra: pip install 'cqrf[cli]'")
 
 from cqrf import __version__
@@ -83,6 +84,9 @@ def paper_run(
     from cqrf.paper.run import run
     from cqrf.paper.settings import Settings
 
+    if find_spec("matplotlib") is None:
+        # Before the work, not after hours of it.
+        raise click.ClickException("figures need an extra: pip install 'cqrf[paper]'")
     load_experiments()
     unknown = [name for name in names if name != "all" and name not in EXPERIMENTS]
     if unknown:

@@ -48,6 +48,9 @@ def task(n=150, seed=0, **changes):
     )
 
 
+RUN = ["paper", "run", "equations", "--quick"]
+
+
 def cqrf(*arguments, **options):
     return subprocess.run(
         [sys.executable, "-m", "cqrf.cli", *arguments],
@@ -319,6 +322,30 @@ class TestQuickRun:
 
 
 class TestCommand:
+    @pytest.mark.parametrize(
+        ("missing", "arguments", "extra"),
+        [("click", ["paper", "list"], "cqrf[cli]"), ("matplotlib", RUN, "cqrf[paper]")],
+    )
+    def test_a_missing_extra_is_named_before_any_work(self, missing, arguments, extra, tmp_path):
+        # A finder that knows nothing of the package, in front of those that do.
+        code = (
+            "import sys, importlib.util as u\n"
+            f"missing = {missing!r}\n"
+            "sys.modules[missing] = None\n"
+            "find = u.find_spec\n"
+            "u.find_spec = lambda name, *a: None if name == missing else find(name, *a)\n"
+            "from cqrf.cli import main\n"
+            "main()\n"
+        )
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path
+        )
+        assert done.returncode == 1
+        assert extra in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not list(tmp_path.iterdir())
+
     def test_list(self):
         done = cqrf("paper", "list")
         assert done.returncode == 0

@@ -83,7 +83,6 @@ class EstimatingEquations(Experiment):
         return [
             table(
                 "Roots: mean (standard error) over replications; the true quantile is 0.5",
-                rows,
                 ["root of U1", "root of U2", "distance of the roots", "error of the root of U2"],
                 settings_,
                 lambda line, column: mean(rows, setting=column, metric=line),
@@ -198,7 +197,6 @@ class CensoringCurves(Experiment):
         return [
             table(
                 f"Mean absolute error of G up to the 90% quantile of T, rate {rate:g}",
-                rows,
                 ["Beran", "nearest neighbours"],
                 [(n, x) for n in self._sizes(settings) for x in self.points],
                 lambda line, at, rate=rate: mean(  # type: ignore[misc]

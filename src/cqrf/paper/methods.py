@@ -73,6 +73,8 @@ class Method:
         From a `Task` to predicted quantiles of shape (m, q).
     uses_node_size : bool
         Whether `Task.node_size` changes the answer.
+    chooses_node_size : bool
+        Whether it finds a node size of its own if it is given none; others must be told one.
     oracle : bool
         Whether it looks at the true times.
     censoring : tuple of str
@@ -85,6 +87,7 @@ class Method:
     description: str
     predict: Callable[[Task], Array]
     uses_node_size: bool = True
+    chooses_node_size: bool = False
     oracle: bool = False
     censoring: tuple[str, ...] = ("right",)
     module: str | None = None
@@ -93,6 +96,11 @@ class Method:
     def available(self) -> bool:
         """Whether the package that it needs is installed."""
         return self.module is None or find_spec(self.module) is not None
+
+    @property
+    def wants_node_size(self) -> bool:
+        """Whether a node size must be chosen for it."""
+        return self.uses_node_size and not self.chooses_node_size
 
 
 METHODS: dict[str, Method] = {}
@@ -157,12 +165,23 @@ def _uncensored(task: Task, time: Array, **parameters: Any) -> Array:
     return forest.predict(task.X_test, task.quantiles)
 
 
-@method("cqrf", "our default: distribution splits, first root, own leaf size", censoring=BOTH)
+@method(
+    "cqrf",
+    "our default: distribution splits, first root, own leaf size",
+    chooses_node_size=True,
+    censoring=BOTH,
+)
 def _cqrf(task: Task) -> Array:
     return _censored(task)
 
 
-@method("cqrf-oracle", "our default, told the true times", oracle=True, censoring=BOTH)
+@method(
+    "cqrf-oracle",
+    "our default, told the true times",
+    chooses_node_size=True,
+    oracle=True,
+    censoring=BOTH,
+)
 def _cqrf_oracle(task: Task) -> Array:
     return _uncensored(task, task.latent)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -35,14 +34,14 @@ def save_pictures(sections: Sequence[Section], folder: Path) -> None:
                 picture.figure.savefig(folder / f"{picture.name}.{suffix}")
 
 
-def write_page(sections: Sequence[Section], settings: Settings, path: Path) -> None:
-    """Write the page; figures are inside it."""
+def write_page(sections: Sequence[Section], settings: Settings, figures: Path, path: Path) -> None:
+    """Write the page; the figures, which `save_pictures` has written, are copied into it."""
     kind = "quick run" if settings.quick else "full run"
     links = "\n".join(
         f'<li><a href="#{s.experiment.name}">{escape(s.experiment.title)}</a> {_summary(s)}</li>'
         for s in sections
     )
-    body = "\n".join(_section(section) for section in sections)
+    body = "\n".join(_section(section, figures) for section in sections)
     path.write_text(
         f"""<!doctype html>
 <html lang="en">
@@ -75,7 +74,7 @@ def _summary(section: Section) -> str:
     return f"<small>{yes} of {len(section.verdicts)} claims supported</small>"
 
 
-def _section(section: Section) -> str:
+def _section(section: Section, figures: Path) -> str:
     parts = [
         f'<section id="{section.experiment.name}">',
         f"<h2>{escape(section.experiment.title)}</h2>",
@@ -84,7 +83,7 @@ def _section(section: Section) -> str:
         '<ul class="verdicts">',
         *(_verdict(verdict) for verdict in section.verdicts),
         "</ul>",
-        *(_picture(picture) for picture in section.pictures),
+        *(_picture(picture, figures) for picture in section.pictures),
         *(_table(table) for table in section.tables),
         "</section>",
     ]
@@ -103,10 +102,8 @@ def _verdict(verdict: Verdict) -> str:
     )
 
 
-def _picture(picture: Picture) -> str:
-    buffer = io.BytesIO()
-    picture.figure.savefig(buffer, format="png")
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+def _picture(picture: Picture, figures: Path) -> str:
+    data = base64.b64encode((figures / f"{picture.name}.png").read_bytes()).decode("ascii")
     caption = escape(picture.caption)
     return (
         f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.paper.settings import Row
-from cqrf.paper.tables import distinct, mean, select
+from cqrf.paper.tables import Mean, distinct, mean, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,27 @@ def new_figure(width: float, height: float) -> Figure:
 
 def _bare(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _line(ax: Axes, name: str, x: Sequence[float], cells: Sequence[Mean], marker: str = "") -> None:
+    """Means of a method with their standard errors; oracles are dashed."""
+    ax.errorbar(
+        x,
+        [cell.mean for cell in cells],
+        [cell.error for cell in cells],
+        fmt=marker + ("--" if "oracle" in name else "-"),
+        c=color(name),
+        lw=1.3,
+        ms=3,
+        capsize=2,
+        label=name,
+    )
+
+
+def _legend_below(figure: Figure, ax: Axes) -> None:
+    """One legend for panels that show the same methods."""
+    handles, labels = ax.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), fontsize=8)
 
 
 def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) -> Figure:
@@ -135,23 +156,13 @@ def lines(rows: list[Row], by: str, xlabel: str, ylabel: str, levels: Sequence[f
     for ax, level in zip(axes, levels, strict=True):
         for name in distinct(rows, "method"):
             cells = [mean(rows, method=name, quantile=level, **{by: value}) for value in at]
-            ax.errorbar(
-                at,
-                [cell.mean for cell in cells],
-                [cell.error for cell in cells],
-                fmt="--" if "oracle" in name else "-",
-                c=color(name),
-                lw=1.3,
-                capsize=2,
-                label=name,
-            )
+            _line(ax, name, at, cells)
         ax.set_title(f"level {level:g}", fontsize=9)
         ax.set_xlabel(xlabel, fontsize=8)
         ax.tick_params(labelsize=7)
         _bare(ax)
     axes[0].set_ylabel(ylabel, fontsize=8)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), fontsize=8)
+    _legend_below(figure, axes[0])
     return figure
 
 
@@ -164,16 +175,7 @@ def convergence(
     for ax, key in zip(axes, keys, strict=True):
         for name in methods:
             cells = [mean(rows, setting=f"{key}, n = {n}", method=name) for n in sizes]
-            ax.errorbar(
-                sizes,
-                [cell.mean for cell in cells],
-                [cell.error for cell in cells],
-                fmt="o--" if "oracle" in name else "o-",
-                c=color(name),
-                ms=3,
-                capsize=2,
-                label=name,
-            )
+            _line(ax, name, sizes, cells, marker="o")
         ax.set(title=key, xlabel="training rows", ylabel="MAD", xscale="log", yscale="log")
         ax.legend(fontsize=8, frameon=False)
         _bare(ax)
@@ -220,8 +222,7 @@ def survival_grid(
             ax.set_ylim(-0.03, 1.03)
             _bare(ax)
         axs[0].set_ylabel("G(q | x)", fontsize=8)
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), fontsize=9)
+    _legend_below(figure, axes[0, 0])
     return figure
 
 
@@ -254,22 +255,12 @@ def against_node_size(
         sizes = sorted(size for size in distinct(here, "node_size") if size is not None)
         for name in distinct(here, "method"):
             cells = [mean(here, method=name, node_size=size) for size in sizes]
-            ax.errorbar(
-                sizes,
-                [cell.mean for cell in cells],
-                [cell.error for cell in cells],
-                fmt="--" if "oracle" in name else "-",
-                c=color(name),
-                lw=1.3,
-                capsize=2,
-                label=name,
-            )
+            _line(ax, name, sizes, cells)
         if nominal is not None:
             ax.axhline(nominal, c="#999999", ls=":")
         ax.set(title=key, xlabel="node size", ylabel=label)
         _bare(ax)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncol=len(labels), fontsize=8)
+    _legend_below(figure, axes[0])
     return figure
 
 

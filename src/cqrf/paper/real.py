@@ -17,7 +17,7 @@ from cqrf.paper.experiment import LEVELS, Experiment, Picture, Verdict, register
 from cqrf.paper.methods import Method, Task, select
 from cqrf.paper.settings import Row, Settings
 from cqrf.paper.simulations import MODELS, N_TEST, make_task, seeds
-from cqrf.paper.tables import Table, distinct, mean, ratio, table
+from cqrf.paper.tables import Table, beats, distinct, mean, ratio, table
 
 Array = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ class RealData(Experiment):
 
 def cross_validated(method: Method, task: Task, sizes: Sequence[int]) -> Task:
     """Choose the node size by five-fold cross-validation of the quantile loss on true times."""
-    if not method.uses_node_size or method.name.startswith("cqrf"):
+    if not method.wants_node_size:
         return task
     losses = np.zeros(len(sizes))
     for train, test in KFold(5, shuffle=True, random_state=task.seed).split(task.X):
@@ -217,7 +217,6 @@ class QuantileLosses(RealData):
             table(
                 f"{name}: quantile loss, mean (standard error); "
                 f"{mean(rows, setting=name, metric='censored').mean:.0%} censored",
-                rows,
                 methods,
                 LEVELS,
                 lambda line, level, name=name: mean(  # type: ignore[misc]
@@ -230,13 +229,17 @@ class QuantileLosses(RealData):
     def verdicts(self, rows: list[Row], settings: Settings) -> list[Verdict]:
         found = []
         for name in DATA_SETS:
-            here = [row for row in rows if row["setting"] == name]
-            low = (0.1, 0.3, 0.5)
-
-            def losses(method: str, here: list[Row] = here, low: tuple[float, ...] = low):  # type: ignore[no-untyped-def]
-                return mean(here, method=method, metric="quantile_loss", quantile=low)
-
-            ratios = {m: ratio(losses("crf"), losses(m)) for m in ("qrf", "grf")}
+            loss = {
+                method: mean(
+                    rows,
+                    setting=name,
+                    method=method,
+                    metric="quantile_loss",
+                    quantile=(0.1, 0.3, 0.5),
+                )
+                for method in ("crf", "qrf", "grf", "cqrf")
+            }
+            ratios = {m: ratio(loss["crf"], loss[m]) for m in ("qrf", "grf")}
             found.append(
                 Verdict(
                     f"{name}: crf has smaller quantile losses than qrf and grf, at low levels "
@@ -247,7 +250,7 @@ class QuantileLosses(RealData):
                     + ".",
                 )
             )
-            value = ratio(losses("cqrf"), losses("crf"))
+            value = ratio(loss["cqrf"], loss["crf"])
             found.append(
                 Verdict(
                     f"{name}: our default is no worse than the paper's rule.",
@@ -328,7 +331,6 @@ class RealNodeSizes(RealData):
         return [
             table(
                 f"{name}: {label}, mean (standard error), by node size",
-                rows,
                 distinct(rows, "method"),
                 sizes,
                 lambda line, size, name=name, metric=metric: mean(  # type: ignore[misc]
@@ -347,14 +349,7 @@ class RealNodeSizes(RealData):
         sizes = distinct(rows, "node_size")
         for name in DATA_SETS:
             at = {"setting": name, "metric": "quantile_loss"}
-            wins = sum(
-                all(
-                    mean(rows, method="crf", node_size=s, **at).mean
-                    < mean(rows, method=m, node_size=s, **at).mean
-                    for m in ("qrf", "grf")
-                )
-                for s in sizes
-            )
+            wins = sum(beats(rows, "crf", ("qrf", "grf"), sizes, **at))
             found.append(
                 Verdict(
                     f"{name}: crf is better than qrf and grf at every node size.",
@@ -362,11 +357,7 @@ class RealNodeSizes(RealData):
                     f"It is at {wins} of {len(sizes)} sizes.",
                 )
             )
-            oracle = sum(
-                mean(rows, method="crf", node_size=s, **at).mean
-                < mean(rows, method="grf-oracle", node_size=s, **at).mean
-                for s in sizes
-            )
+            oracle = sum(beats(rows, "crf", ("grf-oracle",), sizes, **at))
             found.append(
                 Verdict(
                     f"{name}: crf is always better than grf-oracle.",
@@ -407,7 +398,7 @@ class SineIntervals(Experiment):
         test = model.draw(N_TEST, test_seed)
         base = make_task(model, model.draw(model.n, train_seed), test.X, settings, seed)
         for method in select(self.methods):
-            size = None if method.name.startswith("cqrf") else 30
+            size = 30 if method.wants_node_size else None
             task = replace(base, quantiles=np.array(INTERVAL), node_size=size)
             visit(method.name, test, method.predict(task))
 
@@ -444,7 +435,6 @@ class SineIntervals(Experiment):
         return [
             table(
                 "Mean (standard error) over replications; nominal coverage 0.95",
-                rows,
                 distinct(rows, "method"),
                 ["coverage", "width"],
                 lambda line, metric: mean(rows, method=line, metric=metric),

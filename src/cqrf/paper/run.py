@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -54,15 +53,13 @@ def run(
             for done, _ in enumerate(parallel(work), total - len(waiting) + 1):
                 bar.update(done)
     sections = [_report(experiment, store) for experiment in experiments]
-    save_pictures(sections, folder / "figures")
-    write_page(sections, settings, folder / "index.html")
+    figures = folder / "figures"
+    save_pictures(sections, figures)
+    write_page(sections, settings, figures, folder / "index.html")
     return sections
 
 
 def _replicate(name: str, replication: int, store: Store) -> None:
-    # Processes are the unit of parallelism: a forest uses one thread, whatever the environment
-    # says.
-    os.environ["OMP_NUM_THREADS"] = "1"
     # Workers import what registers the experiments.
     from cqrf.paper import load_experiments
 

@@ -20,7 +20,7 @@ from cqrf.paper import plots
 from cqrf.paper.experiment import LEVELS, Experiment, Picture, Verdict, register
 from cqrf.paper.methods import METHODS, Method, Task, select
 from cqrf.paper.settings import Row, Settings
-from cqrf.paper.tables import Table, distinct, mean, ratio, table
+from cqrf.paper.tables import Table, beats, distinct, mean, ratio, table
 
 Array = NDArray[np.float64]
 
@@ -109,9 +109,9 @@ def make_task(model: Model, data: Any, X_test: Array, settings: Settings, seed: 
 def tuned(method: Method, task: Task, validation: Any, sizes: Sequence[int]) -> Task:
     """Choose the node size of smallest quantile loss on validation data, over all levels.
 
-    Validation times are true times, as in the paper's simulations. Our default chooses for itself.
+    Validation times are true times, as in the paper's simulations.
     """
-    if not method.uses_node_size or method.name.startswith("cqrf"):
+    if not method.wants_node_size:
         return task
     losses = []
     for size in sizes:
@@ -218,7 +218,6 @@ class Comparison(Experiment):
         return [
             table(
                 f"{METRICS[metric]}: mean (standard error) over replications",
-                rows,
                 methods,
                 LEVELS,
                 lambda line, column, metric=metric: mean(  # type: ignore[misc]
@@ -376,7 +375,6 @@ class NodeSizes(Experiment):
         return [
             table(
                 f"{MODELS[key].title}: MAD by node size, mean over levels (standard error)",
-                rows,
                 distinct(rows, "method"),
                 sizes,
                 lambda line, size, key=key: mean(  # type: ignore[misc]
@@ -390,11 +388,7 @@ class NodeSizes(Experiment):
         found = []
         for key in PAPER_MODELS:
             sizes = distinct(rows, "node_size")
-            wins = 0
-            for size in sizes:
-                at = {"setting": key, "node_size": size, "metric": "mad"}
-                crf = mean(rows, method="crf", **at).mean
-                wins += all(crf < mean(rows, method=m, **at).mean for m in ("qrf", "grf"))
+            wins = sum(beats(rows, "crf", ("qrf", "grf"), sizes, setting=key, metric="mad"))
             found.append(
                 Verdict(
                     f"{MODELS[key].title}: crf is better than qrf and grf at every node size.",
@@ -462,7 +456,6 @@ class Convergence(Experiment):
         return [
             table(
                 f"{MODELS[key].title}: MAD by n, mean over levels (standard error)",
-                rows,
                 self.methods,
                 self._sizes(settings),
                 lambda line, n, key=key: mean(  # type: ignore[misc]

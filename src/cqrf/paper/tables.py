@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from cqrf.paper.settings import Row
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -18,7 +20,7 @@ class Mean:
 
     mean: float
     error: float
-    values: NDArray[np.float64]
+    values: Array
 
     def __str__(self) -> str:
         return f"{self.mean:.3g} ({self.error:.2g})"
@@ -53,13 +55,33 @@ def distinct(rows: Iterable[Row], column: str) -> list[Any]:
     return list(dict.fromkeys(row[column] for row in rows))
 
 
+def ratio_of_means(one: Array, other: Array) -> tuple[Any, Any]:
+    """Ratio of the means of paired replications, with its standard error (delta method).
+
+    Replications are the first axis; NaN is the error of a single one.
+    """
+    value = one.mean(axis=0) / other.mean(axis=0)
+    residual = (one - value * other) / other.mean(axis=0)
+    if len(residual) < 2:
+        return value, np.full_like(value, np.nan)
+    return value, residual.std(axis=0, ddof=1) / np.sqrt(len(residual))
+
+
 def ratio(one: Mean, other: Mean) -> Mean:
-    """Ratio of two means of the same replications, by the delta method."""
-    value = one.mean / other.mean
-    residual = (one.values - value * other.values) / other.mean
-    n = len(residual)
-    error = residual.std(ddof=1) / np.sqrt(n) if n > 1 else float("nan")
-    return Mean(value, float(error), one.values / other.values)
+    """Ratio of two means of the same replications."""
+    value, error = ratio_of_means(one.values, other.values)
+    return Mean(float(value), float(error), one.values / other.values)
+
+
+def beats(
+    rows: list[Row], one: str, others: Sequence[str], sizes: Sequence[int], **at: Any
+) -> list[bool]:
+    """Whether, at each node size, a method has a smaller mean than all of the others."""
+    means = {
+        method: [mean(rows, method=method, node_size=size, **at).mean for size in sizes]
+        for method in (one, *others)
+    }
+    return [all(means[one][k] < means[other][k] for other in others) for k in range(len(sizes))]
 
 
 @dataclass(frozen=True)
@@ -73,7 +95,6 @@ class Table:
 
 def table(
     caption: str,
-    rows: list[Row],
     lines: Sequence[str],
     columns: Sequence[Any],
     cell: Callable[[str, Any], Mean],
