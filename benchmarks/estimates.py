@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from models import LEVELS, MODELS, geometric_mean, mad, ratio_of_means
+from models import LEVELS, MODELS, geometric_mean, mad
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
 from cqrf import CensoredQuantileForest, _engine, solve_quantiles
+from cqrf.paper.tables import ratio_of_means
 
 Array = NDArray[np.float64]
 

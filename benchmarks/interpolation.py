@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cqrf import CensoredQuantileForest
 from cqrf.datasets import make_aft, make_manifold, make_sine
+from cqrf.paper.tables import ratio_of_means
 
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 RULES = {
@@ -70,10 +71,7 @@ def main() -> None:
             print(f"| {model} | argmin = 1 | {cells} |")
             for rule in list(RULES)[1:]:
                 other = np.array([run[rule][index] for run in runs])
-                ratio = other.mean(axis=0) / base.mean(axis=0)
-                # Delta method on the paired replications.
-                residual = (other - ratio * base) / base.mean(axis=0)
-                error = residual.std(axis=0, ddof=1) / np.sqrt(len(runs))
+                ratio, error = ratio_of_means(other, base)
                 cells = " | ".join(f"{r:.2f} ({e:.2f})" for r, e in zip(ratio, error, strict=True))
                 print(f"| | {rule} | {cells} |")
 

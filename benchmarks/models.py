@@ -59,10 +59,3 @@ def mad(predicted: NDArray[np.float64], test: Any) -> float:
 
 def geometric_mean(values: ArrayLike) -> float:
     return float(np.exp(np.mean(np.log(np.asarray(values)))))
-
-
-def ratio_of_means(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
-    """Ratio of the means of paired replications, with its standard error (delta method)."""
-    ratio = one.mean() / other.mean()
-    residual = (one - ratio * other) / other.mean()
-    return float(ratio), float(residual.std(ddof=1) / np.sqrt(len(one)))

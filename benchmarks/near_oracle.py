@@ -13,108 +13,86 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from models import LEVELS, MODELS, geometric_mean, mad, ratio_of_means
+from models import LEVELS, MODELS, geometric_mean, mad
 from numpy.typing import NDArray
 
-from cqrf import CensoredQuantileForest, Surv
+from cqrf import CensoredQuantileForest
+from cqrf.paper.methods import METHODS, Task
+from cqrf.paper.tables import ratio_of_means
 
 LEAVES = (3, 5, 10, 20, 30, 50, 80)
 PEER_LEAVES = (5, 15, 40)
 
-Fit = Callable[[Any, Any, int, int], NDArray[np.float64]]
+
+def grown(train: Any, time: Any, event: Any, test: Any, **parameters: Any) -> NDArray[np.float64]:
+    """Quantiles of a forest of ours, grown on the given times."""
+    forest = CensoredQuantileForest(**parameters)
+    return forest.fit(train.X, time, event).predict(test.X, LEVELS)
 
 
-def default(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
-    forest = CensoredQuantileForest(trees, random_state=seed)
-    return forest.fit(train.X, train.time, train.event).predict(test.X, LEVELS)
+def default(train: Any, test: Any, **common: Any) -> NDArray[np.float64]:
+    return grown(train, train.time, train.event, test, **common)
 
 
-def told(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
+def told(train: Any, test: Any, leaf: int, **common: Any) -> NDArray[np.float64]:
     """(d) The same forest told the true times."""
-    forest = CensoredQuantileForest(trees, random_state=seed)
-    return forest.fit(train.X, train.latent).predict(test.X, LEVELS)
+    return grown(train, train.latent, None, test, **common)
 
 
-def papers_rule(leaf: int) -> Fit:
+def papers_rule(train: Any, test: Any, leaf: int, **common: Any) -> NDArray[np.float64]:
     """Grow (a) the paper's best-split forest on the observed times, all features, argmin."""
-
-    def fit(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
-        forest = CensoredQuantileForest(
-            trees,
-            criterion="mse",
-            bootstrap=True,
-            min_samples_leaf=leaf,
-            solver="argmin",
-            random_state=seed,
-        )
-        return forest.fit(train.X, train.time, train.event).predict(test.X, LEVELS)
-
-    return fit
+    rule = {"criterion": "mse", "bootstrap": True, "min_samples_leaf": leaf, "solver": "argmin"}
+    return grown(train, train.time, train.event, test, **rule, **common)
 
 
-def oracle(leaf: int) -> Fit:
+def oracle(train: Any, test: Any, leaf: int, **common: Any) -> NDArray[np.float64]:
     """(b) The quantile forest that sees the true times."""
-
-    def fit(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
-        forest = CensoredQuantileForest(
-            trees, criterion="mse", bootstrap=True, min_samples_leaf=leaf, random_state=seed
-        )
-        return forest.fit(train.X, train.latent).predict(test.X, LEVELS)
-
-    return fit
+    rule = {"criterion": "mse", "bootstrap": True, "min_samples_leaf": leaf}
+    return grown(train, train.latent, None, test, **rule, **common)
 
 
-def survival_forest(leaf: int) -> Fit:
+def survival_forest(train: Any, test: Any, leaf: int, **common: Any) -> NDArray[np.float64]:
     """(c) Our log-rank forest, inverted for quantiles."""
-
-    def fit(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
-        forest = CensoredQuantileForest(
-            trees,
-            criterion="logrank",
-            bootstrap=True,
-            max_features="sqrt",
-            min_samples_leaf=leaf,
-            interpolation="lower",
-            random_state=seed,
-        )
-        return forest.fit(train.X, train.time, train.event).predict(test.X, LEVELS)
-
-    return fit
+    rule = {
+        "criterion": "logrank",
+        "bootstrap": True,
+        "max_features": "sqrt",
+        "min_samples_leaf": leaf,
+        "interpolation": "lower",
+    }
+    return grown(train, train.time, train.event, test, **rule, **common)
 
 
-def scikit_survival(leaf: int) -> Fit:
+def scikit_survival(
+    train: Any, test: Any, leaf: int, n_estimators: int, random_state: int
+) -> NDArray[np.float64]:
     """(c) scikit-survival's random survival forest, inverted for quantiles."""
-
-    def fit(train: Any, test: Any, seed: int, trees: int) -> NDArray[np.float64]:
-        from sksurv.ensemble import RandomSurvivalForest
-
-        # It wants positive times; those of the heteroscedastic model need not be.
-        shift = min(0.0, float(train.time.min())) - 1.0
-        forest = RandomSurvivalForest(
-            trees, min_samples_split=2 * leaf, min_samples_leaf=leaf, random_state=seed
-        )
-        forest.fit(train.X, Surv.from_arrays(train.event, train.time - shift))
-        curves = forest.predict_survival_function(test.X, return_array=True)
-        times = forest.unique_times_ + shift
-        reached = curves[:, :, None] <= 1.0 - LEVELS + 1e-12
-        first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(times) - 1)
-        return times[first]
-
-    return fit
+    task = Task(
+        train.X,
+        train.time,
+        train.event,
+        train.latent,
+        test.X,
+        LEVELS,
+        node_size=2 * leaf,
+        n_trees=n_estimators,
+        seed=random_state,
+    )
+    return METHODS["rsf-sksurv"].predict(task)
 
 
-RIVALS: dict[str, dict[int, Fit]] = {
-    "(a) paper's rule": {leaf: papers_rule(leaf) for leaf in LEAVES},
-    "(b) oracle quantile forest": {leaf: oracle(leaf) for leaf in LEAVES},
-    "(c) log-rank forest": {leaf: survival_forest(leaf) for leaf in LEAVES},
-    "(c) scikit-survival": {leaf: scikit_survival(leaf) for leaf in PEER_LEAVES},
-    "(d) default, told T": {0: told},
+# What a rival is grown by, and the leaf sizes from which the best is taken.
+RIVALS: dict[str, tuple[Callable[..., NDArray[np.float64]], tuple[int, ...]]] = {
+    "(a) paper's rule": (papers_rule, LEAVES),
+    "(b) oracle quantile forest": (oracle, LEAVES),
+    "(c) log-rank forest": (survival_forest, LEAVES),
+    "(c) scikit-survival": (scikit_survival, PEER_LEAVES),
+    "(d) default, told T": (told, (0,)),
 }
 # Geometric mean over models and the largest of them, where a bound is asked for.
 TARGETS = {
@@ -130,11 +108,12 @@ def replicate(
 ) -> tuple[float, dict[str, list[float]]]:
     """MAD of the default, and of every rival at each of its leaf sizes."""
     train, test = MODELS[model].draw(replication)
-    ours = mad(default(train, test, replication, trees), test)
-    return ours, {
-        rival: [mad(fit(train, test, replication, trees), test) for fit in RIVALS[rival].values()]
-        for rival in rivals
-    }
+    common = {"n_estimators": trees, "random_state": replication}
+    errors = {}
+    for rival in rivals:
+        fit, leaves = RIVALS[rival]
+        errors[rival] = [mad(fit(train, test, leaf=leaf, **common), test) for leaf in leaves]
+    return mad(default(train, test, **common), test), errors
 
 
 def tuned(errors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -193,7 +172,9 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a target is missed")
     options = parser.parse_args()
-    rivals = [r for r in options.rivals if "scikit-survival" not in r or find_spec("sksurv")]
+    rivals = [
+        r for r in options.rivals if "scikit-survival" not in r or METHODS["rsf-sksurv"].available
+    ]
 
     results = {}
     for model in options.models:
