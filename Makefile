@@ -111,6 +111,7 @@ $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
 $(VENV)/.extra-bench: EXTRAS := bench
+$(VENV)/.extra-paper: EXTRAS := paper
 # mypy reads the types of the packages that cqrf imports, click among them.
 $(VENV)/.extra-lint: EXTRAS := run cli lint
 $(VENV)/.extra-%: $(VENV)/.created
