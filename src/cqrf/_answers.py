@@ -1,0 +1,461 @@
+"""What a fitted forest answers: the second line of the data flow, as methods."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cqrf import _engine
+from cqrf._binning import Binner
+from cqrf._checks import check_choice, check_coverage, check_int, check_quantiles
+from cqrf._estimation import (
+    CENSORING_CURVES,
+    Estimation,
+    Which,
+    check_solving,
+    mark_unreached,
+)
+from cqrf._growing import GrowOptions, Trees
+from cqrf._kernel import KernelSpace
+from cqrf.curves import step_functions
+from cqrf.features import FeatureEncoder, check_table
+from cqrf.metrics import d2_censored_pinball_score
+from cqrf.solve import check_neighbors
+from cqrf.target import Target
+
+
+class FittedForest(RegressorMixin, BaseEstimator):
+    """Answers of a forest from the state that `CensoredQuantileForest.fit` has made.
+
+    Parameters that say how to answer, not how to grow, are read when a question is asked.
+    """
+
+    censoring_curve: str
+    n_neighbors: int | None
+    solver: str
+    interpolation: str
+    default_quantiles: float | ArrayLike
+    n_jobs: int | None
+
+    times_: NDArray[np.float64]
+    trees_: Trees
+    target_: Target
+    _encoder: FeatureEncoder
+    _binner: Binner
+    _bins: NDArray[np.uint8]
+    _options: GrowOptions
+    _kernel: KernelSpace | None
+
+    def predict(
+        self,
+        X: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        conditional_after: float | ArrayLike | None = None,
+        interpolation: str | None = None,
+        unreached: str = "clip",
+    ) -> NDArray[np.float64]:
+        """Predict quantiles of T.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+        conditional_after : float or array-like of shape (m,), optional
+            Predict quantiles of T given that T exceeds this time: the time until which a unit
+            has survived already.
+        interpolation : {"midpoint", "lower", "linear"}, optional
+            Overrides the parameter for this call.
+        unreached : {"clip", "nan", "inf"}, default="clip"
+            What stands for a quantile that the censored data do not identify: the largest time
+            with weight (the smallest under left censoring), NaN, or infinity.
+
+        Returns
+        -------
+        ndarray of shape (m,) for one level, (m, q) for several, float64
+        """
+        levels, scalar = self._levels(quantiles)
+        answers = self._solve(
+            self._estimation(X), levels, conditional_after, interpolation, unreached
+        )
+        return answers[:, 0] if scalar else answers
+
+    def predict_interval(
+        self, X: Any, coverage: float = 0.95, *, unreached: str = "clip"
+    ) -> NDArray[np.float64]:
+        """Predict an interval that holds T with the given probability.
+
+        Its ends are the quantiles of levels ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        coverage : float, default=0.95
+            Probability in (0, 1).
+        unreached : {"clip", "nan", "inf"}, default="clip"
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (m, 2), float64
+            Lower and upper end.
+        """
+        tail = (1.0 - check_coverage(coverage)) / 2.0
+        return self.predict(X, quantiles=[tail, 1.0 - tail], unreached=unreached)
+
+    def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Tell which quantiles the censored data identify.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        quantiles : float or array-like of shape (q,), optional
+            Levels; `default_quantiles` if not given.
+
+        Returns
+        -------
+        ndarray of shape (m,) for one level, (m, q) for several, bool
+            False where the survival curve never falls to ``1 - quantile``: what `predict`
+            returns there is a bound, not an estimate.
+        """
+        levels, scalar = self._levels(quantiles)
+        _, identified = self._estimation(X).quantiles(
+            levels, solver=self.solver, interpolation=self.interpolation
+        )
+        return identified[:, 0] if scalar else identified
+
+    def predict_survival_function(
+        self, X: Any, times: ArrayLike | None = None, return_array: bool = False
+    ) -> NDArray[Any]:
+        """Predict the survival function S(t) = P(T > t).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        times : array-like of shape (g,), optional
+            Times at which to evaluate it.
+        return_array : bool, default=False
+            Return values at `times` (at `times_` if none are given) instead of functions.
+            Values are also returned whenever `times` is given.
+
+        Returns
+        -------
+        ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
+        """
+        estimation = self._estimation(X)
+        if times is None and not return_array:
+            return step_functions(estimation.survival_functions())
+        return self._curve(estimation, "survival", times)
+
+    def predict_censoring_function(
+        self, X: Any, times: ArrayLike | None = None, return_array: bool = False
+    ) -> NDArray[Any]:
+        """Predict the survival function G(t) = P(C > t) of the censoring time.
+
+        Parameters
+        ----------
+        X, times, return_array
+            As in `predict_survival_function`.
+
+        Returns
+        -------
+        ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
+        """
+        estimation = self._estimation(X)
+        if times is None and not return_array:
+            return step_functions(estimation.censoring_functions())
+        return self._curve(estimation, "censoring", times)
+
+    def predict_cumulative_hazard_function(
+        self, X: Any, times: ArrayLike | None = None, return_array: bool = False
+    ) -> NDArray[Any]:
+        """Predict the cumulative hazard, the sum of d_k / R_k over the event times up to t.
+
+        Parameters
+        ----------
+        X, times, return_array
+            As in `predict_survival_function`.
+
+        Returns
+        -------
+        ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
+        """
+        estimation = self._estimation(X)
+        if times is None and not return_array:
+            return step_functions(
+                [survival.cumulative_hazard() for survival in estimation.survival_functions()]
+            )
+        return self._curve(estimation, "cumulative_hazard", times)
+
+    def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
+        r"""Predict the restricted mean E[min(T, horizon)].
+
+        For positive times it is the area :math:`\int_0^h S(t)\,dt`. Where S is not known up to
+        the horizon, its last value is carried on.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        horizon : float
+            Time at which T is cut.
+
+        Returns
+        -------
+        ndarray of shape (m,), float64
+        """
+        limit = _check_times("horizon", horizon)
+        if limit.shape != (1,):
+            raise ValueError(f"horizon must be one number; received {horizon!r}")
+        return self._estimation(X).restricted_mean(float(limit[0]))
+
+    def estimating_function(
+        self, X: Any, q: float | ArrayLike, quantile: float
+    ) -> NDArray[np.float64]:
+        """Evaluate S_n(q; tau) = (1 - tau) G(q) - P(q), whose root is the quantile.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        q : float or array-like of shape (g,)
+            Candidate times.
+        quantile : float
+            Level tau.
+
+        Returns
+        -------
+        ndarray of shape (m, g), float64
+            Under left censoring, that of the negated times at level ``1 - tau``.
+        """
+        levels, scalar = check_quantiles(quantile)
+        if not scalar:
+            raise ValueError(f"quantile must be one number; received {quantile!r}")
+        return self._estimation(X).estimating_function(_check_times("q", q), float(levels[0]))
+
+    def forest_weights(self, X: Any) -> sparse.csr_array:
+        """Compute the weights of the training rows for every test point (paper, eq. rf_weight).
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+
+        Returns
+        -------
+        scipy.sparse.csr_array of shape (m, n), float64
+            Columns are the training rows in the order of `fit`; rows sum to one.
+        """
+        estimation = self._estimation(X)
+        indptr, indices, values = estimation.weights.matrix(
+            estimation.n_threads, estimation.block_size
+        )
+        weights = sparse.csr_array(
+            (values, indices, indptr), shape=(estimation.weights.rows, self.target_.n_rows)
+        )
+        weights.sort_indices()
+        return weights
+
+    def apply(self, X: Any) -> NDArray[np.int32]:
+        """Find the leaf of every test point in every tree.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+
+        Returns
+        -------
+        ndarray of shape (m, n_estimators), int32
+            Numbers of leaves, from 0 within each tree.
+        """
+        bins, _ = self._bin(X)
+        return self.trees_.engine.apply(bins, self._n_threads())
+
+    def oob_predict(
+        self,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        interpolation: str | None = None,
+        unreached: str = "clip",
+    ) -> NDArray[np.float64]:
+        """Predict quantiles of the training rows from the trees that did not draw them.
+
+        A row is also left out of the leaves that answer for it.
+
+        Parameters
+        ----------
+        quantiles, interpolation, unreached
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,) for one level, (n, q) for several, float64
+            NaN, with a warning, for rows that every tree has drawn.
+        """
+        check_is_fitted(self)
+        options = self._options
+        if not options.replace and options.n_draws == self.target_.n:
+            raise ValueError(
+                "oob_predict needs trees that leave rows out: set bootstrap=True or max_samples"
+            )
+        levels, scalar = self._levels(quantiles)
+        weights = _engine.Weights.out_of_bag(
+            self.trees_.engine,
+            self.target_.engine,
+            self._bins,
+            self.trees_.seed,
+            options.n_draws,
+            options.replace,
+        )
+        test_points = None if self._kernel is None else self._kernel.points
+        ranked = self._solve(
+            self._with_censoring(weights, test_points), levels, None, interpolation, unreached
+        )
+        answers = np.full((self.target_.n_rows, len(levels)), np.nan)
+        answers[self.target_.order] = ranked
+        n_missing = int(np.isnan(ranked[:, 0]).sum()) if unreached != "nan" else 0
+        if n_missing:
+            warnings.warn(
+                f"{n_missing} rows were drawn by every tree and have no out-of-bag prediction; "
+                "grow more trees",
+                stacklevel=2,
+            )
+        return answers[:, 0] if scalar else answers
+
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        event: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        r"""Compute D2, the share of the censoring-weighted pinball loss that is explained.
+
+        .. math::
+
+            D^2 = 1 - \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q(X_i))}
+                           {\sum_i v_i\, \rho_\tau(Y_i - \hat q_0)},
+            \qquad v_i = \delta_i / \hat G(Y_i-),
+
+        with :math:`\hat q_0` the weighted quantile of the given times and G the Kaplan-Meier
+        curve of the training data; the mean over `default_quantiles`. Best is 1.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, p)
+            Test points.
+        y, event
+            Their outcomes, in any form that `fit` takes.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the test points.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        levels, _ = check_quantiles(self.default_quantiles)
+        score = d2_censored_pinball_score(
+            y,
+            self.predict(X, quantiles=levels),
+            levels,
+            event=event,
+            train=self.target_,
+            sample_weight=sample_weight,
+            censoring="left" if self.target_.mirrored else "right",
+            beyond="clip",
+        )
+        return float(score)
+
+    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+        check_is_fitted(self)
+        check_table(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        matrix = self._encoder.encode(X)
+        return self._binner.bin(matrix, None, self._n_threads()), matrix
+
+    def _estimation(self, X: Any) -> Estimation:
+        bins, matrix = self._bin(X)
+        weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
+        return self._with_censoring(
+            weights, None if self._kernel is None else self._kernel.transform(matrix)
+        )
+
+    def _with_censoring(
+        self, weights: _engine.Weights, test_points: NDArray[np.float64] | None
+    ) -> Estimation:
+        kind = check_choice("censoring_curve", self.censoring_curve, CENSORING_CURVES)
+        if kind == "kernel" and self._kernel is None:
+            raise ValueError('censoring_curve="kernel" must be set before fit')
+        censoring = _engine.Censoring(
+            kind,
+            check_neighbors(kind, self.n_neighbors, self.target_.n),
+            None if self._kernel is None else self._kernel.points,
+            test_points,
+        )
+        return Estimation(
+            weights=weights,
+            target=self.target_,
+            censoring=censoring,
+            n_threads=self._n_threads(),
+        )
+
+    def _solve(
+        self,
+        estimation: Estimation,
+        levels: NDArray[np.float64],
+        conditional_after: float | ArrayLike | None,
+        interpolation: str | None,
+        unreached: str,
+    ) -> NDArray[np.float64]:
+        interpolation = self.interpolation if interpolation is None else interpolation
+        check_solving(self.solver, interpolation, unreached)
+        answers, identified = estimation.quantiles(
+            levels,
+            solver=self.solver,
+            interpolation=interpolation,
+            conditional_after=conditional_after,
+        )
+        return mark_unreached(answers, identified, unreached, mirrored=self.target_.mirrored)
+
+    def _levels(self, quantiles: float | ArrayLike | None) -> tuple[NDArray[np.float64], bool]:
+        if quantiles is None:
+            return check_quantiles(self.default_quantiles, "default_quantiles")
+        return check_quantiles(quantiles)
+
+    def _curve(
+        self, estimation: Estimation, which: Which, times: ArrayLike | None
+    ) -> NDArray[np.float64]:
+        grid = self.times_ if times is None else _check_times("times", times)
+        return estimation.curve(which, grid)
+
+    def _n_threads(self) -> int:
+        """Return the number of threads that n_jobs asks for."""
+        if self.n_jobs is not None and check_int("n_jobs", self.n_jobs, -(2**31)) == 0:
+            raise ValueError("n_jobs must not be 0")
+        return int(effective_n_jobs(self.n_jobs))
+
+
+def _check_times(name: str, times: float | ArrayLike) -> NDArray[np.float64]:
+    """Check times to evaluate at; return them with shape (g,)."""
+    values = np.asarray(times)
+    if values.dtype.kind not in "iuf" or values.ndim > 1:
+        raise TypeError(f"{name} must be a number or one-dimensional numbers; received {times!r}")
+    values = np.array(values, dtype=np.float64, ndmin=1)
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        raise ValueError(f"{name} must be finite; position {at} is {values[at]}")
+    return values
