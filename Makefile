@@ -28,7 +28,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench accuracy paper engine-test engine-test-thread clean
+.PHONY: help demo test pytest lint format bench instructions accuracy paper engine-test engine-test-thread clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/criteria.py
+
+instructions: $(VENV)/.created ## compare instruction counts of the engine's main loops with the stored ones (needs valgrind)
+	@$(BIN)/python benchmarks/instructions.py $(ARGS)
 
 accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
 	$(BIN)/python benchmarks/near_oracle.py $(ARGS)

@@ -1,0 +1,125 @@
+// The main loops of the engine, alone, for counting instructions and for profiles:
+//
+//   kernels NAME      runs one and prints its name, units of work and seconds
+//
+// Set-up stays outside of the `kernel_*` functions, so that callgrind counts the loops only
+// (benchmarks/instructions.py).
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "data.hpp"
+#include "parallel.hpp"
+#include "prediction/predict.hpp"
+
+using namespace cqrf;
+using test::ForestData;
+using test::TrainingSet;
+
+namespace {
+
+constexpr std::size_t kRows = 20'000;
+constexpr std::size_t kFeatures = 10;
+constexpr std::size_t kTestRows = 200;
+constexpr std::size_t kTrees = 10;
+
+const TrainingSet& training_set() {
+  static const TrainingSet set(kRows, kFeatures, 255, 1);
+  return set;
+}
+
+GrowOptions best_cuts() { return {"mse", 0, 2, 50, 0xffffffffu, kFeatures / 3, 42}; }
+GrowOptions random_cuts() { return {"distribution", 1, 100, 1, 0xffffffffu, kFeatures, 42}; }
+
+const ForestData& forest() {
+  static const ForestData grown(training_set(), training_set().everything(), random_cuts(), kTrees);
+  return grown;
+}
+
+std::span<const Bin> test_bins() {
+  return std::span(training_set().feature.bins).first(kTestRows * kFeatures);
+}
+
+}  // namespace
+
+// A name that callgrind can be told, and no inlining into the set-up.
+#define KERNEL extern "C" __attribute__((noinline)) void
+
+KERNEL kernel_grow(TreeGrower& grower, Rank* members) {
+  Monitor monitor;
+  for (std::size_t t = 0; t < kTrees; ++t) grower.grow(t, members, monitor);
+}
+
+KERNEL kernel_route(const ForestSource& source, Block& block) {
+  source.prepare(0, source.rows(), block);
+}
+
+KERNEL kernel_predict(const ForestSource& source, const TargetView& target, double* quantiles,
+                      std::uint8_t* identified) {
+  constexpr std::array kLevels{0.9, 0.7, 0.5, 0.3, 0.1};
+  Monitor monitor;
+  const QuantileAnswer answer{
+      target, {Solver::kRoot, Interpolation::kMidpoint, false}, kLevels, {}, quantiles, identified};
+  predict(source, target, {}, answer, 64, 1, monitor);
+}
+
+KERNEL kernel_validate(const Forest& grown) { grown.validate(); }
+
+namespace {
+
+struct Kernel {
+  const char* name;
+  double units;
+  std::function<std::function<void()>()> prepare;
+};
+
+std::function<void()> growing(const GrowOptions& options) {
+  const Sampling sampling = training_set().everything();
+  auto data = std::make_shared<TrainingData>(training_set().data(sampling));
+  std::shared_ptr<TreeGrower> grower = make_grower(*data, options);
+  auto members = std::make_shared<std::vector<Rank>>(members_per_tree(sampling));
+  return [=] { kernel_grow(*grower, members->data()); };
+}
+
+std::function<void()> answering(bool only_route) {
+  const auto view = std::make_shared<Forest>(forest().view());
+  const auto target = std::make_shared<TargetView>(training_set().outcome.target());
+  const auto source = std::make_shared<ForestSource>(*view, *target, test_bins());
+  if (only_route) return [=, block = std::make_shared<Block>()] { kernel_route(*source, *block); };
+  auto quantiles = std::make_shared<std::vector<double>>(kTestRows * 5);
+  auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * 5);
+  return [=, v = view, t = target] {
+    kernel_predict(*source, *t, quantiles->data(), identified->data());
+  };
+}
+
+const Kernel kKernels[] = {
+    {"grow_best_cuts", kRows * kTrees, [] { return growing(best_cuts()); }},
+    {"grow_random_cuts", kRows * kTrees, [] { return growing(random_cuts()); }},
+    {"route", kTestRows * kTrees, [] { return answering(true); }},
+    {"predict", kTestRows * kTrees, [] { return answering(false); }},
+    {"validate", kRows * kTrees,
+     [] {
+       forest();
+       return [] { kernel_validate(forest().view()); };
+     }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (const Kernel& kernel : kKernels) {
+    if (argc != 2 || std::strcmp(argv[1], kernel.name) != 0) continue;
+    const auto run = kernel.prepare();
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::printf("%s %.0f %.6f\n", kernel.name, kernel.units, seconds.count());
+    return 0;
+  }
+  std::fprintf(stderr, "usage: kernels NAME, one of:");
+  for (const Kernel& kernel : kKernels) std::fprintf(stderr, " %s", kernel.name);
+  std::fprintf(stderr, "\n");
+  return 2;
+}
