@@ -62,7 +62,9 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target, doub
   Monitor monitor;
   const QuantileAnswer answer{
       target, {Solver::kRoot, Interpolation::kMidpoint, false}, kLevels, {}, quantiles, identified};
-  predict(source, target, {}, answer, 64, 1, monitor);
+  CensoringOptions beran;
+  beran.needs_censoring = false;
+  predict(source, target, beran, answer, 64, 1, monitor);
 }
 
 KERNEL kernel_validate(const Forest& grown) { grown.validate(); }

@@ -114,7 +114,7 @@ struct RestrictedMeanAnswer {
   }
 
   // The part of [t_k, t_{k+1}) that lies in [low, high].
-  double length(const std::vector<Step>& steps, std::size_t k, double low, double high) const {
+  double length(std::span<const Step> steps, std::size_t k, double low, double high) const {
     const double begin = std::max(target.times[steps[k].time], low);
     const double end = std::min(target.times[steps[k + 1].time], high);
     return std::max(0.0, end - begin);

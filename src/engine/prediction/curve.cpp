@@ -4,10 +4,10 @@ namespace cqrf {
 
 void make_steps(const TargetView& target, Curve& curve) {
   const auto& weights = curve.weights;
-  auto& steps = curve.steps;
   // Written from the back; there are fewer steps than weights where times are tied.
-  steps.resize(weights.size());
-  std::size_t first = steps.size();
+  if (curve.buffer.size() < weights.size()) curve.buffer.resize(weights.size());
+  Step* const end = curve.buffer.data() + curve.buffer.size();
+  Step* first = end;
   double after = 0;
   for (std::size_t i = weights.size(); i > 0;) {
     const TimeIndex time = target.time_index[weights[i - 1].rank];
@@ -20,12 +20,12 @@ void make_steps(const TargetView& target, Curve& curve) {
       events += weights[i].weight * seen;
       censored += weights[i].weight * (1 - seen);
     } while (i > 0 && target.time_index[weights[i - 1].rank] == time);
-    steps[--first] = {time, true, events, censored, after};
+    *--first = {time, true, events, censored, after};
     // One addition that waits for the step before, not two.
     after += censored + events;
   }
   curve.total = after;
-  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(first));
+  curve.steps = {first, end};
 }
 
 void survival_of_events(Curve& curve) {

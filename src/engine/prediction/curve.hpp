@@ -37,9 +37,10 @@ struct Step {
 // The curves of one test point; scratch of one worker, filled anew for every test point.
 struct Curve {
   std::span<const RankWeight> weights;  // non-zero weights, in time order
-  std::vector<Step> steps;              // in time order
-  std::vector<double> survival;         // S(t_k), never increasing
-  std::vector<double> censoring;        // G(t_k)
+  std::span<Step> steps;                // in time order; the end of the buffer
+  std::vector<Step> buffer;
+  std::vector<double> survival;   // S(t_k), never increasing
+  std::vector<double> censoring;  // G(t_k)
   // S falls at t_k. Where it is computed from events, that is where there are some.
   std::vector<std::uint8_t> jump;
   double total;  // of the weights
