@@ -42,7 +42,7 @@ Y = Surv.from_arrays(EVENT, TIME)
 X_TEST, T_TEST, E_TEST = draw(1, 60)
 Y_TEST = Surv.from_arrays(E_TEST, T_TEST)
 # scikit-survival refuses test times beyond the training data.
-INSIDE = T_TEST < TIME.max()
+INSIDE = np.less(T_TEST, TIME.max())
 GRID = np.quantile(TIME[EVENT], [0.1, 0.3, 0.5, 0.7])
 
 

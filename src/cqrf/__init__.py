@@ -2,6 +2,7 @@
 
 from cqrf._files import ModelFileError
 from cqrf.curves import StepFunction
+from cqrf.explain import Explanation
 from cqrf.forest import CensoredQuantileForest
 from cqrf.importance import Importance
 from cqrf.solve import solve_quantiles, survival_curves
@@ -10,6 +11,7 @@ from cqrf.weights import leaf_weights
 
 __all__ = [
     "CensoredQuantileForest",
+    "Explanation",
     "Importance",
     "ModelFileError",
     "StepFunction",

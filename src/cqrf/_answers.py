@@ -25,7 +25,10 @@ from cqrf._estimation import (
 )
 from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
+from cqrf._summary import notebook_html
+from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
+from cqrf.explain import Explanation, explain
 from cqrf.features import FeatureEncoder, check_table
 from cqrf.importance import Importance, oob_importance, split_importance
 from cqrf.metrics import d2_censored_pinball_score
@@ -46,6 +49,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
     default_quantiles: float | ArrayLike
     n_jobs: int | None
 
+    min_samples_split_: int | None
+    leaf_size_path_: LeafSizePath | None
     times_: NDArray[np.float64]
     trees_: Trees
     target_: Target
@@ -369,6 +374,23 @@ class FittedForest(RegressorMixin, BaseEstimator):
         """
         return oob_importance(self, quantiles, groups, n_repeats, random_state)
 
+    def explain(self, x: Any, quantiles: float | ArrayLike | None = None) -> Explanation:
+        """Tell which training rows carry the prediction of one row, and how far it reaches.
+
+        Parameters
+        ----------
+        x : array-like of shape (p,) or (1, p), pandas Series, or frame of one row
+            The test point.
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table, and shows as one in a notebook.
+        """
+        return explain(self, x, quantiles)
+
     def split_importance(self) -> NDArray[np.float64]:
         r"""Measure how often training rows are split by each feature.
 
@@ -430,6 +452,15 @@ class FittedForest(RegressorMixin, BaseEstimator):
             beyond="clip",
         )
         return float(score)
+
+    def _repr_html_inner(self) -> str:
+        return notebook_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = notebook_html(self)
+        return bundle
 
     def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         check_is_fitted(self)

@@ -174,6 +174,14 @@ def split_importance(trees: Trees) -> NDArray[np.float64]:
     return shares
 
 
+def feature_names(forest: FittedForest) -> list[str]:
+    """Names of the columns of the training data; x0, x1, ... if it had none."""
+    given = getattr(forest, "feature_names_in_", None)
+    if given is None:
+        return [f"x{j}" for j in range(forest._bins.shape[1])]
+    return [str(name) for name in given]
+
+
 def _is_leaf(trees: Trees) -> NDArray[np.bool_]:
     return (trees.nodes[:, 2] >> 16 & 1).astype(np.bool_)
 
@@ -188,10 +196,9 @@ def _named_columns(
 ) -> tuple[list[str], list[list[int]]]:
     """Names of the groups and the positions of their columns; each column by itself if None."""
     p = forest._bins.shape[1]
-    given = getattr(forest, "feature_names_in_", None)
-    names = None if given is None else [str(name) for name in given]
     if groups is None:
-        return names or [f"x{j}" for j in range(p)], [[j] for j in range(p)]
+        return feature_names(forest), [[j] for j in range(p)]
+    names = feature_names(forest) if hasattr(forest, "feature_names_in_") else None
     if not isinstance(groups, Mapping):
         raise TypeError(f"groups must map names to lists of columns; received {groups!r}")
     if not groups:
