@@ -40,20 +40,22 @@ def found(n: int, n_trees: int, n_jobs: int, seed: int) -> tuple[bool, float, fl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trees", type=int, default=1000)
+    parser.add_argument("--trees", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 2000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 2000, 5000])
     parser.add_argument("--replications", type=int, default=20)
-    parser.add_argument("--skip-cost", action="store_true")
+    parser.add_argument("--only", choices=["cost", "found"])
     args = parser.parse_args()
 
     print(f"{args.trees} trees, {args.jobs} threads, medians, 5 repeats, all other defaults\n")
-    if not args.skip_cost:
+    if args.only != "found":
         print("seconds per column over seconds of predicting the training rows; target: at most 3")
         print("| n = 20,000, p = 20 | predictions per column |\n|---|---|")
         for label, params in (("default", {}), ("bootstrap=True", {"bootstrap": True})):
             cost = predictions_per_column(20_000, 20, args.trees, args.jobs, **params)
             print(f"| {label} | {cost:.2f} |", flush=True)
+    if args.only == "cost":
+        return
 
     print(f"\nAFT model: {TRUE} features that matter among {NOISE} that do not")
     print("| n | all five come first | smallest z of a true one | largest z of noise |")
