@@ -236,7 +236,7 @@ class TestPermutation:
             fitted().oob_importance(**arguments)
 
     def test_refused_where_nothing_is_out_of_bag(self):
-        with pytest.raises(ValueError, match="oob_importance needs trees that leave rows out"):
+        with pytest.raises(ValueError, match="trees that leave rows out"):
             fitted(max_samples=None).oob_importance()
         with pytest.raises(NotFittedError):
             CensoredQuantileForest().oob_importance()

@@ -312,9 +312,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (n,) for one level, (n, q) for several, float64
             NaN, with a warning, for rows that every tree has drawn.
         """
+        check_is_fitted(self)
         levels, scalar = self._levels(quantiles)
-        estimation = self._out_of_bag("oob_predict")
-        ranked = self._solve(estimation, levels, None, interpolation, unreached)
+        ranked = self._solve(self._oob_estimation(), levels, None, interpolation, unreached)
         answers = np.full((self.target_.n_rows, len(levels)), np.nan)
         answers[self.target_.order] = ranked
         n_missing = int(np.isnan(ranked[:, 0]).sum()) if unreached != "nan" else 0
@@ -476,13 +476,13 @@ class FittedForest(RegressorMixin, BaseEstimator):
             weights, None if self._kernel is None else self._kernel.transform(matrix)
         )
 
-    def _out_of_bag(self, method: str) -> Estimation:
-        """Estimation of the training rows, in rank order, by the trees that left them out."""
-        check_is_fitted(self)
+    def _oob_estimation(self) -> Estimation:
+        """Let the trees that did not draw a training row answer for it; by rank."""
         options = self._options
         if not options.replace and options.n_draws == self.target_.n:
             raise ValueError(
-                f"{method} needs trees that leave rows out: set bootstrap=True or max_samples"
+                "out-of-bag answers need trees that leave rows out: set bootstrap=True or "
+                "max_samples"
             )
         weights = _engine.Weights.out_of_bag(
             self.trees_.engine,

@@ -103,7 +103,7 @@ class _Asked:
 
     @classmethod
     def from_forest(cls, forest: FittedForest, levels: NDArray[np.float64]) -> _Asked:
-        estimation = forest._out_of_bag("oob_importance")
+        estimation = forest._oob_estimation()
         target = forest.target_
         predicted = forest._solve(estimation, levels, None, None, "clip")
         time = target.times[target.time_index] * (-1.0 if target.mirrored else 1.0)
