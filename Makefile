@@ -121,6 +121,7 @@ $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
 $(VENV)/.extra-bench: EXTRAS := bench
 $(VENV)/.extra-paper: EXTRAS := paper
+$(VENV)/.extra-docs: EXTRAS := docs
 # mypy reads the types of the packages that cqrf imports, click among them.
 $(VENV)/.extra-lint: EXTRAS := run cli lint
 $(VENV)/.extra-%: $(VENV)/.created

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
-from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parents[1]
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))

@@ -224,6 +224,12 @@ class TestFan:
         display = QuantileFanDisplay.from_estimator(model.fit(table, TIME), table[:4], 0)
         assert display.values.tolist() == ["a", "b", "c"]
 
+    @pytest.mark.filterwarnings("error")
+    def test_one_level_has_a_name(self, forest):
+        for level, name in ((0.5, "median"), (0.9, "quantile 0.9")):
+            display = QuantileFanDisplay.from_estimator(forest, X[:3], "dose", quantiles=level)
+            assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == [name]
+
     def test_many_rows_are_thinned(self, forest):
         display = QuantileFanDisplay.from_estimator(forest, X, "dose", quantiles=0.5)
         rows = np.unique(np.linspace(0, 399, 100).round().astype(int))

@@ -146,7 +146,7 @@ class QuantileFanDisplay(Display):
                 self.bands_.append(ax.fill_between(at, low, high, label=label, **style))
         for k, level in enumerate(self.quantiles):
             middle = np.isclose(level, 0.5)
-            name = "median" if middle else None
+            name = "median" if middle else None if n_bands else f"quantile {level:g}"
             self._plot_line(ax, at, k, 2.0 if middle else 0.8, name, categories)
         if categories:
             ax.set_xticks(at, [str(value) for value in self.values])

@@ -18,9 +18,9 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
 GREY = "0.45"
 # Of lines on white paper, yellow is not one. After six colours the dashes change.
 CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
-DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
+DASHES = ("-", (0, (5, 2)))
 # Up to so many curves each has a colour and a name; more are drawn as a crowd.
-MAX_NAMED = len(CYCLE) * len(DASHES) - 6
+MAX_NAMED = len(CYCLE) * len(DASHES)
 # Two-sided 95%.
 Z = 1.959964
 
