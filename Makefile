@@ -15,6 +15,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 SOURCES := $(shell find src \( -name '__pycache__' -o -name '*.so' \) -prune -o -print)
 CPP := $(shell find src/engine $(wildcard tests/engine) -name '*.hpp' -o -name '*.cpp')
 
+# Scripts that draw the pictures of the user guide, one per page.
+GALLERY := $(filter-out examples/_gallery.py examples/demo.py examples/quickstart.py,$(wildcard examples/*.py))
+
 # Requirements as pyproject.toml lists them, without building the package. The shell asks, not make:
 # make expands a whole recipe before its first line has made the environment.
 requirements = $$($(BIN)/python -c 'import sys, tomllib; \
@@ -28,7 +31,8 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench instructions accuracy paper engine-test engine-test-thread clean
+.PHONY: help demo test pytest lint format bench instructions accuracy paper docs images engine-test \
+	engine-test-thread clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +71,12 @@ accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten model
 
 paper: $(VENV)/.package $(VENV)/.extra-paper ## rerun every experiment of the paper at its full size (hours); ARGS="--quick" takes minutes
 	$(BIN)/cqrf paper run all --out paper $(ARGS)
+
+docs: $(VENV)/.package $(VENV)/.extra-docs ## build the documentation into build/docs; warnings are errors
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
+
+images: $(VENV)/.package $(VENV)/.extra-docs ## run the gallery in examples/, which draws the pictures of the user guide
+	@set -e; for script in $(GALLERY); do echo $$script; $(BIN)/python $$script; done
 
 engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
 	$(call engine_test,address,address$(COMMA)undefined)
@@ -115,6 +125,7 @@ $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
 $(VENV)/.extra-bench: EXTRAS := bench
 $(VENV)/.extra-paper: EXTRAS := paper
+$(VENV)/.extra-docs: EXTRAS := docs
 # mypy reads the types of the packages that cqrf imports, click among them.
 $(VENV)/.extra-lint: EXTRAS := run cli lint
 $(VENV)/.extra-%: $(VENV)/.created

@@ -17,18 +17,18 @@ import numpy as np
 
 from cqrf import CensoredQuantileForest
 from cqrf.datasets import load_congress
+from cqrf.plot import SurvivalCurvesDisplay
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.ticker import PercentFormatter
 
 LEVELS = np.array([0.1, 0.5, 0.9])
 
 # Members the forest has not seen: short and long careers, both chambers, and some who entered so
 # late that the record ends before most of their group has left.
 ROWS = [7, 128, 446, 294, 367, 829, 721, 901]
-# Those drawn, in colours that colour-blind readers can tell apart (Okabe and Ito).
-DRAWN = {7: "#0072B2", 829: "#009E73", 446: "#E69F00", 721: "#CC79A7"}
+# Those drawn.
+DRAWN = [7, 829, 446, 721]
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,17 @@ def print_table(data: Any, answers: Answers) -> None:
 
 def draw(data: Any, answers: Answers, output: Path) -> None:
     """Draw the survival curves of a few members with their quantiles marked."""
-    plt.rcParams.update({"font.size": 11, "axes.spines.top": False, "axes.spines.right": False})
+    plt.rcParams.update({"font.size": 11})
     figure, axes = plt.subplots(figsize=(9, 5.4), layout="constrained")
-    longest = float(data.time.max())
+    at = [ROWS.index(row) for row in DRAWN]
+    SurvivalCurvesDisplay(
+        answers.curves[at],
+        quantiles=LEVELS,
+        marks=answers.quantiles[at],
+        identified=answers.identified[at],
+        labels=[describe(data.X.iloc[row]) for row in DRAWN],
+    ).plot(axes)
     for level in LEVELS:
-        axes.axhline(1 - level, color="0.75", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
         axes.annotate(
             f"{level:.0%} have left",
             (1.0, 1 - level),
@@ -111,30 +117,6 @@ def draw(data: Any, answers: Answers, output: Path) -> None:
             color="0.35",
             annotation_clip=False,
         )
-    for row, colour in DRAWN.items():
-        at = ROWS.index(row)
-        curve, known = answers.curves[at], answers.identified[at]
-        times = np.concatenate([[0.0], curve.x])
-        axes.step(
-            times,
-            curve(times),
-            where="post",
-            color=colour,
-            linewidth=2.2,
-            label=describe(data.X.iloc[row]),
-        )
-        if not known.all():
-            axes.plot(times[-1], curve(times[-1]), "|", color=colour, markersize=14, mew=2.2)
-        axes.plot(
-            answers.quantiles[at][known],
-            1 - LEVELS[known],
-            "o",
-            color=colour,
-            markersize=9,
-            markeredgecolor="white",
-            markeredgewidth=1.3,
-            zorder=3,
-        )
     axes.legend(
         title="Party, gender, age, chamber, state, year of entry",
         alignment="left",
@@ -142,13 +124,7 @@ def draw(data: Any, answers: Answers, output: Path) -> None:
         bbox_to_anchor=(1.0, 0.88),
         frameon=False,
     )
-    axes.set(
-        xlim=(0, longest + 0.5),
-        ylim=(0, 1.02),
-        xlabel="Years since entering Congress",
-        ylabel="Share still in Congress",
-    )
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set(xlabel="Years since entering Congress", ylabel="Share still in Congress")
     axes.set_title(
         "How long will they stay? Four members of Congress the forest has not seen",
         loc="left",

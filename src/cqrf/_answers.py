@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,12 @@ from cqrf._estimation import (
 )
 from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
+from cqrf._summary import notebook_html
+from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
+from cqrf.explain import Explanation, explain
 from cqrf.features import FeatureEncoder, check_table
+from cqrf.importance import Importance, oob_importance, split_importance
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
@@ -44,6 +49,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
     default_quantiles: float | ArrayLike
     n_jobs: int | None
 
+    min_samples_split_: int | None
+    leaf_size_path_: LeafSizePath | None
     times_: NDArray[np.float64]
     trees_: Trees
     target_: Target
@@ -306,24 +313,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
             NaN, with a warning, for rows that every tree has drawn.
         """
         check_is_fitted(self)
-        options = self._options
-        if not options.replace and options.n_draws == self.target_.n:
-            raise ValueError(
-                "oob_predict needs trees that leave rows out: set bootstrap=True or max_samples"
-            )
         levels, scalar = self._levels(quantiles)
-        weights = _engine.Weights.out_of_bag(
-            self.trees_.engine,
-            self.target_.engine,
-            self._bins,
-            self.trees_.seed,
-            options.n_draws,
-            options.replace,
-        )
-        test_points = None if self._kernel is None else self._kernel.points
-        ranked = self._solve(
-            self._with_censoring(weights, test_points), levels, None, interpolation, unreached
-        )
+        ranked = self._solve(self._oob_estimation(), levels, None, interpolation, unreached)
         answers = np.full((self.target_.n_rows, len(levels)), np.nan)
         answers[self.target_.order] = ranked
         n_missing = int(np.isnan(ranked[:, 0]).sum()) if unreached != "nan" else 0
@@ -334,6 +325,88 @@ class FittedForest(RegressorMixin, BaseEstimator):
                 stacklevel=2,
             )
         return answers[:, 0] if scalar else answers
+
+    def oob_importance(
+        self,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        groups: Mapping[str, Any] | None = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+    ) -> Importance:
+        r"""Measure how much worse predictions become when a feature is permuted.
+
+        The values of a feature are shuffled among the training rows, and the rows are predicted
+        anew by the trees that did not draw them. Its importance is the increase of
+
+        .. math::
+
+            \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
+            \qquad v_i = \delta_i / \hat G(Y_i-),
+
+        the loss of `cqrf.metrics.censored_pinball_loss` with ``beyond="clip"``, for each quantile.
+
+        Parameters
+        ----------
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+        groups : mapping of str to list of columns, optional
+            Columns, by position or name, that are shuffled together: for features that say the
+            same thing, each of which would be spared alone. By default each column by itself.
+        n_repeats : int, default=5
+            How often each is shuffled.
+        random_state : int, RandomState or None, default=None
+            Seed of the permutations.
+
+        Returns
+        -------
+        Importance
+            ``mean`` and ``std_error`` of shape (p, q), ``repeats`` of shape (n_repeats, p, q),
+            with p the number of features or groups.
+
+        Notes
+        -----
+        Only what changes is computed again: uncensored rows, trees that did not draw them, and
+        of their paths what follows the first node that asks for a permuted feature. The standard
+        error of the mean :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over
+        repeats, is :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what
+        other rows would have shown of the same forest.
+        """
+        return oob_importance(self, quantiles, groups, n_repeats, random_state)
+
+    def explain(self, x: Any, quantiles: float | ArrayLike | None = None) -> Explanation:
+        """Tell which training rows carry the prediction of one row, and how far it reaches.
+
+        Parameters
+        ----------
+        x : array-like of shape (p,) or (1, p), pandas Series, or frame of one row
+            The test point.
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table, and shows as one in a notebook.
+        """
+        return explain(self, x, quantiles)
+
+    def split_importance(self) -> NDArray[np.float64]:
+        r"""Measure how often training rows are split by each feature.
+
+        .. math:: I_j = \frac{\sum_{\text{splits by } j} n(\text{node})}
+                             {\sum_{\text{all splits}} n(\text{node})},
+
+        with :math:`n` the number of training rows that fill the leaves below a node. It costs
+        nothing and knows no quantiles; it favours features with many distinct values.
+
+        Returns
+        -------
+        ndarray of shape (p,), float64
+            Shares that sum to one; all zero if no tree has a split.
+        """
+        check_is_fitted(self)
+        return split_importance(self.trees_)
 
     def score(
         self,
@@ -380,6 +453,15 @@ class FittedForest(RegressorMixin, BaseEstimator):
         )
         return float(score)
 
+    def _repr_html_inner(self) -> str:
+        return notebook_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = notebook_html(self)
+        return bundle
+
     def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         check_is_fitted(self)
         check_table(X)
@@ -393,6 +475,24 @@ class FittedForest(RegressorMixin, BaseEstimator):
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(matrix)
         )
+
+    def _oob_estimation(self) -> Estimation:
+        """Let the trees that did not draw a training row answer for it; by rank."""
+        options = self._options
+        if not options.replace and options.n_draws == self.target_.n:
+            raise ValueError(
+                "out-of-bag answers need trees that leave rows out: set bootstrap=True or "
+                "max_samples"
+            )
+        weights = _engine.Weights.out_of_bag(
+            self.trees_.engine,
+            self.target_.engine,
+            self._bins,
+            self.trees_.seed,
+            options.n_draws,
+            options.replace,
+        )
+        return self._with_censoring(weights, None if self._kernel is None else self._kernel.points)
 
     def _with_censoring(
         self, weights: _engine.Weights, test_points: NDArray[np.float64] | None

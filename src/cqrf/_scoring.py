@@ -83,8 +83,10 @@ def pinball(
     return np.maximum(levels * error, (levels - 1.0) * error)
 
 
-def count_pairs(target: Target, predicted: NDArray[np.float64]) -> tuple[float, float, float]:
-    r"""Sum the weights :math:`w_i w_j` of concordant, tied and comparable pairs.
+def count_pairs(
+    target: Target, predicted: NDArray[np.float64], lead: NDArray[np.float64] | None = None
+) -> tuple[float, float, float]:
+    r"""Sum the weights :math:`l_i w_i w_j` of concordant, tied and comparable pairs.
 
     A pair is comparable if i had its event before j left: at an earlier time, or at the same time
     if j was censored there. It is concordant if i was also predicted to be earlier.
@@ -95,10 +97,12 @@ def count_pairs(target: Target, predicted: NDArray[np.float64]) -> tuple[float, 
         The outcomes.
     predicted : ndarray of shape (n,), float64
         Predicted times by rank, negated if the target is mirrored.
+    lead : ndarray of shape (n,), float64, optional
+        Further weight l of the row that comes first, by rank.
 
     Returns
     -------
-    concordant, tied, comparable : int, or float with sample weights
+    concordant, tied, comparable : int, or float with weights
         `tied` are the comparable pairs of equal predictions.
     """
     rank = np.unique(predicted, return_inverse=True)[1].reshape(-1)
@@ -109,6 +113,8 @@ def count_pairs(target: Target, predicted: NDArray[np.float64]) -> tuple[float, 
     rank, key = rank[order], key[order]
     weight = np.ones(target.n, dtype=np.int64) if target.weight is None else target.weight[order]
     pool = weight * target.event[order]
+    if lead is not None:
+        pool = pool * lead[order]
 
     comparable = weight @ _sum_before_run(pool, key)
     concordant = weight @ _sum_of_smaller(pool, rank)
@@ -145,6 +151,42 @@ def _sum_of_smaller(values: NDArray[Any], rank: NDArray[np.int64]) -> NDArray[An
         sums[order[has_bit]] += collected[has_bit]
         order = order[np.argsort(prefix, kind="stable")]
     return sums
+
+
+def graf_weights(
+    time: NDArray[np.float64], event: NDArray[np.bool_], at: NDArray[np.float64], train: Target
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
+    r"""Weigh the rows of which it is known whether T has come by a time of their own.
+
+    Parameters
+    ----------
+    time, event : ndarray of shape (m,)
+        The outcomes.
+    at : ndarray of shape (m,), float64
+        The times t.
+    train : Target
+        Outcomes that G is estimated from.
+
+    Returns
+    -------
+    reached : ndarray of shape (m,), bool
+        :math:`z = 1\{Y \le t\}`; mirrored, :math:`1\{-Y < -t\}`.
+    weight : ndarray of shape (m,), float64
+        :math:`\delta z / \hat G(Y-) + (1 - z) / \hat G(t)`, zero where :math:`\hat G(t) = 0`.
+    factors : ndarray of shape (m,), int64
+        Number of factors of G in the weight of a row.
+    within : ndarray of shape (m,), bool
+        Where :math:`\hat G(t) > 0`.
+    """
+    g = np.concatenate([[1.0], marginal_curves(train)[1]])
+    y, q = (-time, -at) if train.mirrored else (time, at)
+    # P(T <= q) is one minus P(-T < -q): mirrored, all comparisons with q become strict.
+    reached = y < q if train.mirrored else y <= q
+    at_q = np.searchsorted(train.times, q, side="left" if train.mirrored else "right")
+    factors = np.where(reached, np.searchsorted(train.times, y, side="left"), at_q)
+    within = g[at_q] > 0.0
+    known = within & (event | ~reached)
+    return reached, np.divide(1.0, g[factors], out=np.zeros(len(y)), where=known), factors, within
 
 
 def calibrate(
@@ -188,20 +230,12 @@ def calibrate(
     n_used : int
         Rows whose predicted quantile lies within reach.
     """
+    reached, v, factors, within = graf_weights(time, event, predicted, train)
+    n_used = int(within.sum())
+    if not v.any():
+        return np.nan, np.nan, n_used
     survival, censoring = marginal_curves(train)
     g = np.concatenate([[1.0], censoring])
-    y, q = (-time, -predicted) if train.mirrored else (time, predicted)
-    # P(T <= q) is one minus P(-T < -q): mirrored, all comparisons with q become strict.
-    reached = y < q if train.mirrored else y <= q
-    at_q = np.searchsorted(train.times, q, side="left" if train.mirrored else "right")
-    # The number of factors of G in the weight of a row.
-    factors = np.where(reached, np.searchsorted(train.times, y, side="left"), at_q)
-    within = g[at_q] > 0.0
-    known = within & (event | ~reached)
-    v = np.divide(1.0, g[factors], out=np.zeros(len(y)), where=known)
-    n_used = int(within.sum())
-    if not known.any():
-        return np.nan, np.nan, n_used
     share = float(v @ reached / v.sum())
     own = v * (reached - share) / v.sum()
 

@@ -40,11 +40,13 @@ def load_congress(*, return_X_y: bool = False) -> Bunch | tuple[Any, NDArray[np.
         event : ndarray of shape (1046,), bool
             True where the member left, False where the row is censored.
         feature_names : list of str
+            Names of the columns of X.
         censoring : str
             ``"right"``, the value for the parameter of that name.
         DESCR, description : str
             Source, licence, columns and units.
         filename : str
+            Where the table is stored.
     (X, y) : tuple, if `return_X_y`
         The features, and the structured array of `Surv.from_arrays`.
 
@@ -88,11 +90,13 @@ def load_stormwater_cadmium(*, return_X_y: bool = False) -> Bunch | tuple[Any, N
         event : ndarray of shape (563,), bool
             True where it was measured, False where the row is censored.
         feature_names : list of str
+            Names of the columns of X.
         censoring : str
             ``"left"``, the value for the parameter of that name.
         DESCR, description : str
             Source, licence, columns and units.
         filename : str
+            Where the table is stored.
     (X, y) : tuple, if `return_X_y`
         The features, and the structured array of `Surv.from_arrays`.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cqrf.paper.settings import Row
 from cqrf.paper.tables import Mean, distinct, mean, select
+from cqrf.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW, bare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,25 +18,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart. Oracles are hatched.
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE, _SKY, _YELLOW, _BLACK = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#F0E442",
-    "#000000",
-)
+# Oracles are hatched.
 COLORS = {
-    "cqrf": _RED,
-    "crf": _BLUE,
-    "qrf": _ORANGE,
-    "grf": _GREEN,
-    "rsf": _PURPLE,
-    "ipcw": _YELLOW,
-    "rist": _SKY,
+    "cqrf": RED,
+    "crf": BLUE,
+    "qrf": ORANGE,
+    "grf": GREEN,
+    "rsf": PURPLE,
+    "ipcw": YELLOW,
+    "rist": SKY,
 }
 
 
@@ -49,10 +40,6 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", dpi=110)
-
-
-def _bare(ax: Axes) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def _line(ax: Axes, name: str, x: Sequence[float], cells: Sequence[Mean], marker: str = "") -> None:
@@ -92,7 +79,7 @@ def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) 
                 widths=0.7,
                 patch_artist=True,
                 flierprops={"marker": ".", "markersize": 3, "markeredgecolor": "#666666"},
-                medianprops={"color": _BLACK},
+                medianprops={"color": BLACK},
             )
             for box, name in zip(drawn["boxes"], methods, strict=True):
                 box.set(facecolor=color(name), alpha=0.45 if "oracle" in name else 0.9)
@@ -106,7 +93,7 @@ def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) 
                 ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.set_title(f"{label}, level {level:g}", fontsize=9)
             ax.tick_params(labelsize=7)
-            _bare(ax)
+            bare(ax)
         line[0].set_yticks(range(1, len(methods) + 1), methods, fontsize=8)
     # Shared by all panels: the first method on top.
     axes[0, 0].invert_yaxis()
@@ -122,20 +109,20 @@ def curves(
     x = train.X[:, 0]
     axes[0].scatter(x[train.event], train.time[train.event], s=9, c="#555555", label="event")
     censored = ~train.event
-    axes[0].scatter(x[censored], train.time[censored], s=12, c=_RED, marker="v", label="censored")
+    axes[0].scatter(x[censored], train.time[censored], s=12, c=RED, marker="v", label="censored")
     axes[0].scatter(
         x[censored],
         train.latent[censored],
         s=14,
         facecolors="none",
-        edgecolors=_GREEN,
+        edgecolors=GREEN,
         label="its true time",
     )
     axes[0].set(title="training data", xlabel="x", ylabel="time")
     axes[0].legend(fontsize=8, frameon=False)
     for ax, j in zip(axes[1:], range(len(levels)), strict=True):
         ax.scatter(x[train.event], train.time[train.event], s=4, c="#cccccc")
-        ax.plot(grid, truth[:, j], c=_BLACK, lw=2, label="truth")
+        ax.plot(grid, truth[:, j], c=BLACK, lw=2, label="truth")
         for name, values in predicted.items():
             style = "--" if "oracle" in name else "-"
             ax.plot(grid, values[:, j], style, c=color(name), lw=1.4, label=name)
@@ -144,7 +131,7 @@ def curves(
         ax.set(title=f"level {levels[j]:g}", xlabel="x", ylabel="quantile")
         ax.legend(fontsize=8, frameon=False)
     for ax in axes:
-        _bare(ax)
+        bare(ax)
     return figure
 
 
@@ -160,7 +147,7 @@ def lines(rows: list[Row], by: str, xlabel: str, ylabel: str, levels: Sequence[f
         ax.set_title(f"level {level:g}", fontsize=9)
         ax.set_xlabel(xlabel, fontsize=8)
         ax.tick_params(labelsize=7)
-        _bare(ax)
+        bare(ax)
     axes[0].set_ylabel(ylabel, fontsize=8)
     _legend_below(figure, axes[0])
     return figure
@@ -178,7 +165,7 @@ def convergence(
             _line(ax, name, sizes, cells, marker="o")
         ax.set(title=key, xlabel="training rows", ylabel="MAD", xscale="log", yscale="log")
         ax.legend(fontsize=8, frameon=False)
-        _bare(ax)
+        bare(ax)
     return figure
 
 
@@ -190,14 +177,14 @@ def equations(
     axes = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
     for ax, (n, q, u1, u2, root1, root2) in zip(axes, examples, strict=True):
         ax.axhline(0, c="#bbbbbb", lw=0.8)
-        ax.step(q, u1, where="post", c=_BLACK, lw=1.2, label="U1, true times")
-        ax.step(q, u2, where="post", c=_RED, lw=1.2, label="U2, observed times")
-        ax.axvline(root1, c=_BLACK, ls=":", label=f"root of U1: {root1:.3f}")
-        ax.axvline(root2, c=_RED, ls=":", label=f"root of U2: {root2:.3f}")
-        ax.axvline(level, c=_BLUE, lw=0.9, label=f"true quantile: {level:g}")
+        ax.step(q, u1, where="post", c=BLACK, lw=1.2, label="U1, true times")
+        ax.step(q, u2, where="post", c=RED, lw=1.2, label="U2, observed times")
+        ax.axvline(root1, c=BLACK, ls=":", label=f"root of U1: {root1:.3f}")
+        ax.axvline(root2, c=RED, ls=":", label=f"root of U2: {root2:.3f}")
+        ax.axvline(level, c=BLUE, lw=0.9, label=f"true quantile: {level:g}")
         ax.set_title(f"n = {n:,}", fontsize=10)
         ax.legend(fontsize=7, frameon=False)
-        _bare(ax)
+        bare(ax)
     for ax in axes[2:]:
         ax.set_xlabel("q")
     return figure
@@ -211,7 +198,7 @@ def survival_grid(
     """Curves in a grid of panels: {(line, column): {name: (times, values)}}."""
     figure = new_figure(2.9 * len(columns), 2.5 * len(lines))
     axes = figure.subplots(len(lines), len(columns), sharey=True, squeeze=False)
-    styles = {"truth": (_BLACK, "-"), "Beran": (_RED, "-"), "nearest neighbours": (_BLUE, "--")}
+    styles = {"truth": (BLACK, "-"), "Beran": (RED, "-"), "nearest neighbours": (BLUE, "--")}
     for axs, line in zip(axes, lines, strict=True):
         for ax, column in zip(axs, columns, strict=True):
             for name, (times, values) in panels[line, column].items():
@@ -220,7 +207,7 @@ def survival_grid(
             ax.set_title(f"{line}, {column}", fontsize=9)
             ax.tick_params(labelsize=7)
             ax.set_ylim(-0.03, 1.03)
-            _bare(ax)
+            bare(ax)
         axs[0].set_ylabel("G(q | x)", fontsize=8)
     _legend_below(figure, axes[0, 0])
     return figure
@@ -236,10 +223,10 @@ def intervals(examples: dict[str, tuple[Any, Array, Array]], coverage: float) ->
         inside = (low <= test.latent) & (test.latent <= high)
         ax.fill_between(x[order], low[order], high[order], color=color(name), alpha=0.25, lw=0)
         ax.scatter(x[inside], test.latent[inside], s=7, c="#555555")
-        ax.scatter(x[~inside], test.latent[~inside], s=12, c=_RED, marker="x")
+        ax.scatter(x[~inside], test.latent[~inside], s=12, c=RED, marker="x")
         ax.set(title=f"{name}: {inside.mean():.1%} inside (nominal {coverage:.0%})", xlabel="x")
         ax.title.set_fontsize(10)
-        _bare(ax)
+        bare(ax)
     axes[0].set_ylabel("true time")
     return figure
 
@@ -259,7 +246,7 @@ def against_node_size(
         if nominal is not None:
             ax.axhline(nominal, c="#999999", ls=":")
         ax.set(title=key, xlabel="node size", ylabel=label)
-        _bare(ax)
+        bare(ax)
     _legend_below(figure, axes[0])
     return figure
 
@@ -276,5 +263,5 @@ def pairs(points: Sequence[tuple[str, float, float]], xlabel: str, ylabel: str) 
     ax.plot([min(values), max(values)], [min(values), max(values)], c="#999999", lw=0.8)
     ax.set(xlabel=f"MAD, {xlabel}", ylabel=f"MAD, {ylabel}", xscale="log", yscale="log")
     ax.legend(fontsize=8, frameon=False)
-    _bare(ax)
+    bare(ax)
     return figure

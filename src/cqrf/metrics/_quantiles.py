@@ -1,9 +1,4 @@
-r"""How good predicted quantiles are, when some of the times are censored.
-
-Scores of censored times weight the uncensored rows by :math:`v_i = \delta_i / \hat G(Y_i-)`, with
-G the Kaplan-Meier curve of the censoring time. They are consistent if censoring depends neither on
-the time nor on the features, and speak of times within reach: up to where G falls to zero.
-"""
+"""Losses, coverage, concordance and calibration of predicted quantiles."""
 
 from __future__ import annotations
 
@@ -15,30 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import d2_pinball_score
 
 from cqrf._checks import check_choice, check_quantiles
-from cqrf._ipcw import censoring_weights, cut_at, read_training, weighted_times
+from cqrf._ipcw import cut_at, read_training, weighted_times
 from cqrf._scoring import (
     calibrate,
     check_bound,
     check_predictions,
     combine,
-    count_pairs,
     mean_by_level,
     pinball,
     warn_undefined,
 )
 from cqrf.target import check_sample_weight, check_time, parse_outcome
-
-__all__ = [
-    "QuantileCalibration",
-    "censored_interval_coverage",
-    "censored_pinball_loss",
-    "censoring_weights",
-    "concordance_index",
-    "d2_censored_pinball_score",
-    "interval_coverage",
-    "pinball_loss",
-    "quantile_calibration",
-]
 
 _NO_WEIGHT = "no uncensored row has weight"
 
@@ -297,67 +279,6 @@ def censored_interval_coverage(
         warn_undefined("censored_interval_coverage", _NO_WEIGHT)
         return float("nan")
     return float(mean_by_level(inside, weight)[0])
-
-
-def concordance_index(
-    y: Any,
-    predicted_time: ArrayLike,
-    *,
-    event: ArrayLike | None = None,
-    censoring: str = "right",
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    r"""Harrell's concordance index of predicted times.
-
-    .. math::
-
-        C = \frac{\sum_{(i, j)} w_i w_j\, (1\{p_i < p_j\} + \tfrac12 1\{p_i = p_j\})}
-                 {\sum_{(i, j)} w_i w_j}
-
-    over the pairs in which i is known to have had its event before j: at an earlier time, or at
-    the same time if j was censored there. Two events at the same time are not compared.
-
-    Parameters
-    ----------
-    y, event, censoring
-        As in `censored_pinball_loss`. Left censored times are compared after negation.
-    predicted_time : array-like of shape (m,)
-        Predicted times, or any score that is larger for later events; not NaN.
-    sample_weight : array-like of shape (m,), optional
-        Non-negative weights w. Whole numbers are the same as repeated rows.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0.5 without skill. NaN, with a warning, if there are no such pairs.
-
-    Notes
-    -----
-    Takes O(m log m) time; the conventions are those of ``lifelines.utils.concordance_index``.
-
-    Examples
-    --------
-    >>> from cqrf.metrics import concordance_index
-    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
-    >>> concordance_index(time, [1.0, 3.0, 2.0, 4.0], event=event)
-    0.8
-    """
-    check_choice("censoring", censoring, ("right", "left"))
-    time, seen = parse_outcome(y, event)
-    predicted = check_predictions("predicted_time", predicted_time, len(time))[:, 0]
-    weight = np.ones(len(time))
-    if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, len(time))
-    concordant = tied = comparable = 0.0
-    if weight[seen].any():
-        target = read_training(None, time, seen, sample_weight, censoring)
-        ranked = (-predicted if target.mirrored else predicted)[target.order]
-        concordant, tied, comparable = count_pairs(target, ranked)
-    if not comparable > 0.0:
-        warn_undefined("concordance_index", "no two rows can be compared")
-        return float("nan")
-    # Sums of weights are rounded, and the two may differ in the last digit.
-    return float(min(1.0, max(0.0, (concordant + tied / 2) / comparable)))
 
 
 @dataclass(frozen=True, eq=False)

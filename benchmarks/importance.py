@@ -1,0 +1,74 @@
+"""Permutation importance: what it costs, and whether it finds the features that matter.
+
+``python benchmarks/importance.py`` prints both; docs/guide/importance.md quotes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+
+from cqrf import CensoredQuantileForest
+from cqrf.datasets import make_aft
+
+TRUE, NOISE = 5, 20
+
+
+def predictions_per_column(n: int, p: int, n_trees: int, n_jobs: int, **params: object) -> float:
+    """Seconds of the importance of one column, over those of predicting the training rows."""
+    data = make_aft(n, n_features=TRUE, n_noise=p - TRUE, random_state=0)
+    forest = CensoredQuantileForest(n_trees, n_jobs=n_jobs, random_state=0, **params)
+    forest.fit(data.X, data.time, data.event)
+    start = perf_counter()
+    forest.predict(data.X)
+    predicted = perf_counter()
+    forest.oob_importance(random_state=0)
+    return (perf_counter() - predicted) / (predicted - start) / p
+
+
+def found(n: int, n_trees: int, n_jobs: int, seed: int) -> tuple[bool, float, float]:
+    """Whether the true features come first; z of the weakest of them and of the best noise."""
+    data = make_aft(n, n_features=TRUE, n_noise=NOISE, random_state=seed)
+    forest = CensoredQuantileForest(n_trees, n_jobs=n_jobs, random_state=seed)
+    forest.fit(data.X, data.time, data.event)
+    importance = forest.oob_importance(random_state=seed)
+    mean, z = importance.mean[:, 0], (importance.mean / importance.std_error)[:, 0]
+    return bool(mean[:TRUE].min() > mean[TRUE:].max()), z[:TRUE].min(), z[TRUE:].max()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trees", type=int, default=300)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1000, 2000, 5000])
+    parser.add_argument("--replications", type=int, default=20)
+    parser.add_argument("--only", choices=["cost", "found"])
+    args = parser.parse_args()
+
+    print(f"{args.trees} trees, {args.jobs} threads, medians, 5 repeats, all other defaults\n")
+    if args.only != "found":
+        print("seconds per column over seconds of predicting the training rows; target: at most 3")
+        print("| n = 20,000, p = 20 | predictions per column |\n|---|---|")
+        for label, params in (("default", {}), ("bootstrap=True", {"bootstrap": True})):
+            cost = predictions_per_column(20_000, 20, args.trees, args.jobs, **params)
+            print(f"| {label} | {cost:.2f} |", flush=True)
+    if args.only == "cost":
+        return
+
+    print(f"\nAFT model: {TRUE} features that matter among {NOISE} that do not")
+    print("| n | all five come first | smallest z of a true one | largest z of noise |")
+    print("|---|---|---|---|")
+    for n in args.rows:
+        runs = [found(n, args.trees, args.jobs, seed) for seed in range(args.replications)]
+        first, true_z, noise_z = zip(*runs, strict=True)
+        print(
+            f"| {n:,} | {sum(first)} of {len(runs)} | {np.min(true_z):.1f} | "
+            f"{np.max(noise_z):.1f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Quantiles and curves: all answers of one fit, and how they hang together."""
+
+from _gallery import save
+
+from cqrf import CensoredQuantileForest
+from cqrf.datasets import load_congress
+from cqrf.plot import EstimatingFunctionDisplay, QuantileFanDisplay, SurvivalCurvesDisplay
+
+data = load_congress()
+forest = CensoredQuantileForest(300, random_state=0).fit(data.X, data.time, data.event)
+members = data.X.iloc[[7, 446, 829]]
+
+print(forest.predict(members, quantiles=[0.1, 0.5, 0.9]))
+print(forest.identified(members, quantiles=[0.1, 0.5, 0.9]))
+print(forest.predict_interval(members, coverage=0.8))
+print(forest.predict_survival_function(members, times=[2, 6, 12]))
+print(forest.predict_rmst(members, horizon=12.0))
+print(forest.predict(members, conditional_after=6.0))
+
+names = [f"{row.chamber}, entered {row.entry_year}" for row in members.itertuples()]
+curves = SurvivalCurvesDisplay.from_estimator(forest, members, labels=names)
+curves.ax_.set_xlabel("years in Congress")
+save(curves.figure_, "curves")
+
+# The median is where the estimating function first reaches zero.
+save(EstimatingFunctionDisplay.from_estimator(forest, members, 0.5).figure_, "equation")
+
+# How the quantiles change with one feature, averaged over members.
+fan = QuantileFanDisplay.from_estimator(forest, data.X, "age_at_entry")
+fan.ax_.set_ylabel("years in Congress")
+save(fan.figure_, "fan")

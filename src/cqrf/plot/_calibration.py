@@ -1,0 +1,149 @@
+"""Observed against nominal levels of predicted quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cqrf.metrics import QuantileCalibration, quantile_calibration
+from cqrf.plot._style import BLUE, GREY, Display, Z
+
+
+class CalibrationDisplay(Display):
+    """Nominal levels of predicted quantiles against how often T does not exceed them.
+
+    The latter are estimated from censored times. Points on the diagonal are calibrated; bars are
+    two standard errors long on either side.
+
+    Parameters
+    ----------
+    calibration : QuantileCalibration
+        Nominal and observed levels, from `cqrf.metrics.quantile_calibration`.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    line_ : ErrorbarContainer
+        The observed levels.
+    diagonal_ : Line2D
+        Where they would ideally be.
+    """
+
+    def __init__(self, calibration: QuantileCalibration) -> None:
+        self.calibration = calibration
+
+    @classmethod
+    def from_estimator(
+        cls,
+        forest: Any,
+        X: Any,
+        y: Any,
+        event: ArrayLike | None = None,
+        *,
+        quantiles: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> CalibrationDisplay:
+        """Draw the calibration of a forest on rows that it has not seen.
+
+        Parameters
+        ----------
+        forest : CensoredQuantileForest
+            Fitted.
+        X : array-like or frame of shape (m, p)
+            Test points.
+        y, event
+            Their outcomes, in any form that `fit` takes.
+        quantiles : array-like of shape (q,), optional
+            Levels; by default 0.05, 0.1, ..., 0.95.
+        name : str, optional
+            Name in the legend.
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        levels = np.arange(1, 20) / 20.0 if quantiles is None else np.atleast_1d(quantiles)
+        return cls.from_predictions(
+            y,
+            forest.predict(X, quantiles=levels),
+            levels,
+            event=event,
+            train=forest.target_,
+            censoring="left" if forest.target_.mirrored else "right",
+            name=name,
+            ax=ax,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        y_pred: ArrayLike,
+        quantiles: ArrayLike,
+        *,
+        event: ArrayLike | None = None,
+        train: Any = None,
+        censoring: str = "right",
+        name: str | None = None,
+        ax: Any = None,
+    ) -> CalibrationDisplay:
+        """Draw the calibration of quantiles that were predicted by anything.
+
+        Parameters
+        ----------
+        y, y_pred, quantiles, event, train, censoring
+            As in `cqrf.metrics.quantile_calibration`.
+        name, ax
+            As in `from_estimator`.
+
+        Returns
+        -------
+        CalibrationDisplay
+        """
+        found = quantile_calibration(
+            y, y_pred, quantiles, event=event, train=train, censoring=censoring
+        )
+        return cls(found).plot(ax, name=name)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> CalibrationDisplay:
+        """Draw the levels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; those of another display, to compare.
+        name : str, optional
+            Name in the legend.
+        **kwargs
+            Passed to ``ax.errorbar``.
+
+        Returns
+        -------
+        CalibrationDisplay
+            Itself.
+        """
+        ax = self._start(ax)
+        (self.diagonal_,) = ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle="--")
+        order = np.argsort(self.calibration.quantiles)
+        style = {"color": BLUE} | kwargs
+        self.line_ = ax.errorbar(
+            self.calibration.quantiles[order],
+            self.calibration.observed[order],
+            Z * self.calibration.std_error[order],
+            fmt="o-",
+            markersize=4.5,
+            linewidth=1.2,
+            elinewidth=1.2,
+            label=name,
+            **style,
+        )
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        ax.set(xlabel="nominal level", ylabel="observed level")
+        if name is not None:
+            ax.legend(loc="upper left", frameon=False)
+        return self

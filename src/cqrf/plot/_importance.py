@@ -1,0 +1,124 @@
+"""Importance of features, with standard errors, for several quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cqrf._checks import check_int
+from cqrf.importance import Importance
+from cqrf.plot._style import CYCLE, GREY, Display, Z
+
+# Height of a name at the usual size of text, with some air.
+_POINTS_PER_NAME = 13.0
+
+
+class ImportanceDisplay(Display):
+    """Increase of the out-of-bag loss when a feature is permuted, largest on top.
+
+    Parameters
+    ----------
+    importance : Importance
+        What `CensoredQuantileForest.oob_importance` returns.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+    lines_ : list of ErrorbarContainer
+        Dots with two standard errors on either side, one artist per quantile.
+    order_ : ndarray of shape (k,), int64
+        The features that are drawn, from the top.
+    """
+
+    def __init__(self, importance: Importance) -> None:
+        self.importance = importance
+
+    @classmethod
+    def from_estimator(
+        cls,
+        forest: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        groups: Mapping[str, Any] | None = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+        max_features: int | None = None,
+        ax: Any = None,
+    ) -> ImportanceDisplay:
+        """Compute the out-of-bag importance of a forest and draw it.
+
+        Parameters
+        ----------
+        forest : CensoredQuantileForest
+            Fitted.
+        quantiles, groups, n_repeats, random_state
+            As in `CensoredQuantileForest.oob_importance`.
+        max_features : int, optional
+            Most features that are drawn; by default as many as there is room for names.
+        ax : matplotlib Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        ImportanceDisplay
+        """
+        found = forest.oob_importance(
+            quantiles, groups=groups, n_repeats=n_repeats, random_state=random_state
+        )
+        return cls(found).plot(ax, max_features=max_features)
+
+    def plot(self, ax: Any = None, *, max_features: int | None = None) -> ImportanceDisplay:
+        """Draw the importance.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+        max_features : int, optional
+            Most features that are drawn; by default as many as there is room for names.
+
+        Returns
+        -------
+        ImportanceDisplay
+            Itself.
+        """
+        check_int("max_features", max_features, 1, allow_none=True)
+        ax = self._start(ax)
+        if max_features is None:
+            points = ax.get_position().height * self.figure_.get_size_inches()[1] * 72.0
+            max_features = max(1, int(points / _POINTS_PER_NAME))
+        found = self.importance
+        n_features, n_levels = found.mean.shape
+        # Losses of different levels differ in size; each counts relative to its largest.
+        largest = np.abs(found.mean).max(axis=0)
+        relative = found.mean / np.where(largest > 0, largest, 1.0)
+        self.order_ = np.argsort(-relative.max(axis=1), kind="stable")[:max_features]
+        place = np.arange(len(self.order_))
+        ax.axvline(0.0, color=GREY, linewidth=0.9)
+        self.lines_ = []
+        for k, level in enumerate(found.quantiles):
+            shift = 0.0 if n_levels == 1 else 0.5 * (k / (n_levels - 1) - 0.5)
+            self.lines_.append(
+                ax.errorbar(
+                    found.mean[self.order_, k],
+                    place + shift,
+                    xerr=Z * found.std_error[self.order_, k],
+                    fmt="o",
+                    color=CYCLE[k % len(CYCLE)],
+                    markersize=4.5,
+                    elinewidth=1.3,
+                    label=f"quantile {level:g}",
+                )
+            )
+        ax.set_yticks(place, [found.feature_names[j] for j in self.order_])
+        ax.set_ylim(len(place) - 0.4, -0.6)
+        rest = n_features - len(place)
+        ax.set_xlabel("increase of the out-of-bag loss")
+        if rest:
+            ax.set_ylabel(f"{len(place):,} of {n_features:,} features")
+        if n_levels > 1:
+            ax.legend(loc="lower right", frameon=False)
+        return self
