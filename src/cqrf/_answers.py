@@ -24,8 +24,9 @@ from cqrf._estimation import (
 )
 from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
+from cqrf._tables import is_plain, open_table
 from cqrf.curves import step_functions
-from cqrf.features import FeatureEncoder, check_table
+from cqrf.features import FeatureEncoder
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
@@ -66,7 +67,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels in (0, 1); `default_quantiles` if not given.
@@ -98,7 +99,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         coverage : float, default=0.95
             Probability in (0, 1).
@@ -118,7 +119,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels; `default_quantiles` if not given.
@@ -142,7 +143,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         times : array-like of shape (g,), optional
             Times at which to evaluate it.
@@ -207,7 +208,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         horizon : float
             Time at which T is cut.
@@ -228,7 +229,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         q : float or array-like of shape (g,)
             Candidate times.
@@ -250,7 +251,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
 
         Returns
@@ -273,7 +274,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
 
         Returns
@@ -355,7 +356,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         y, event
             Their outcomes, in any form that `fit` takes.
@@ -380,18 +381,28 @@ class FittedForest(RegressorMixin, BaseEstimator):
         )
         return float(score)
 
-    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        check_is_fitted(self)
-        check_table(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        matrix = self._encoder.encode(X)
-        return self._binner.bin(matrix, None, self._n_threads()), matrix
+    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], _engine.Features]:
+        n_threads = self._n_threads()
+        state = vars(self)
+        # The fast path, for rows that are asked one at a time: see `is_plain`.
+        if not (
+            is_plain(X)
+            and X.shape[1] == state.get("n_features_in_")
+            and "feature_names_in_" not in state
+            and "trees_" in state
+        ):
+            check_is_fitted(self)
+            table = open_table(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            X = table
+        features = self._encoder.encode(X, n_threads)
+        return self._binner.bin(features, None, n_threads), features
 
     def _estimation(self, X: Any) -> Estimation:
-        bins, matrix = self._bin(X)
+        bins, features = self._bin(X)
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
-            weights, None if self._kernel is None else self._kernel.transform(matrix)
+            weights, None if self._kernel is None else self._kernel.transform(features)
         )
 
     def _with_censoring(

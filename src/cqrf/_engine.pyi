@@ -5,10 +5,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+class Features:
+    @staticmethod
+    def of_matrix(x: NDArray[Any]) -> Features: ...
+    @staticmethod
+    def of_columns(columns: list[NDArray[Any]]) -> Features: ...
+    @staticmethod
+    def of_sparse(
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[Any],
+        implicit: NDArray[np.float64],
+        n_rows: int,
+    ) -> Features: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def first_infinite(self, n_threads: int) -> tuple[int, int, float] | None: ...
+    def column(self, column: int) -> NDArray[np.float64]: ...
+
 class BinMapper:
     @staticmethod
     def find(
-        x: NDArray[Any],
+        x: Features,
         rows: NDArray[np.int64],
         weights: NDArray[np.float64] | None,
         n_categories: NDArray[np.int64],
@@ -34,7 +52,7 @@ class BinMapper:
         NDArray[np.uint8],
     ]: ...
     def bin(
-        self, x: NDArray[Any], rows: NDArray[np.int64] | None, n_threads: int
+        self, x: Features, rows: NDArray[np.int64] | None, n_threads: int
     ) -> NDArray[np.uint8]: ...
 
 class ForestGrower:
