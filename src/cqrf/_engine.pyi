@@ -181,6 +181,19 @@ class Weights:
         self, n_threads: int, block_size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
 
+def rank_outcome(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    kept: NDArray[np.bool_] | None,
+    mirrored: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint8], NDArray[np.int64]]: ...
+def kaplan_meier(
+    time_index: NDArray[np.uint32],
+    event: NDArray[np.uint8],
+    weight: NDArray[np.float64] | None,
+    n_times: int,
+    of_censoring: bool,
+) -> NDArray[np.float64]: ...
 def check_bins(bins: NDArray[np.uint8], missing: NDArray[np.uint8]) -> None: ...
 def sample_counts(
     seed: int, tree: int, n_rows: int, n_draws: int, replace: bool

@@ -453,7 +453,9 @@ class CensoredQuantileForest(FittedForest):
 
 def _representative_times(target: Target) -> NDArray[np.float64]:
     """At most 512 of the distinct event times, evenly spaced in rank, in their own sign."""
-    events = np.unique(target.times[target.time_index[target.event == 1]])
+    has_event = np.zeros(target.times.shape[0], dtype=np.bool_)
+    has_event[target.time_index[target.event == 1]] = True
+    events = target.times[has_event]
     if len(events) > _MAX_TIMES:
         events = events[np.linspace(0, len(events) - 1, _MAX_TIMES).round().astype(int)]
     return np.sort(-events + 0.0) if target.mirrored else events

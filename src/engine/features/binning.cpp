@@ -7,7 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "radix_sort.hpp"
+#include "../radix_sort.hpp"
 
 namespace cqrf {
 namespace {
