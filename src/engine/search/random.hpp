@@ -8,6 +8,7 @@
 
 #include "../random.hpp"
 #include "node.hpp"
+#include "subsets.hpp"
 
 namespace cqrf {
 
@@ -22,6 +23,8 @@ class RandomSearch {
 
   void examine(const Node& node, std::span<const std::uint32_t> features, Random& random,
                Split<Rule>& best) {
+    few_rows_ = node.rows.size() <= RowSubsets<Rule>::kMostRows;
+    if (few_rows_) subsets_.start(node, features.size() * static_cast<std::size_t>(n_thresholds_));
     for (std::size_t begin = 0; begin < features.size(); begin += kLanes)
       examine_lanes(node, features.subspan(begin, std::min(kLanes, features.size() - begin)),
                     random, best);
@@ -98,23 +101,67 @@ class RandomSearch {
         drawn |= 1u << j;
       }
       if (drawn == 0) return;
-      sum_patterns(node, cuts, drawn, load);
+      if (few_rows_)
+        find_left_rows(node, cuts, load);
+      else
+        sum_patterns(node, cuts, drawn, load);
       waiting = 0;
       for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
-        const Stat left = left_sum(j);
-        if (left.count() < node.min_leaf) {
-          range[j].low = static_cast<Bin>(cuts.bin[j] + 1);
-          waiting |= 1u << j;
-        } else if (node.total.count() - left.count() < node.min_leaf) {
-          range[j].high = cuts.bin[j];
-          waiting |= 1u << j;
-        } else {
-          best.propose(node, features[j], cuts.bin[j], left, node.majority(left));
-        }
+        const bool admissible =
+            few_rows_
+                ? propose_subset(node, features[j], cuts.bin[j], left_rows_[j], range[j], best)
+                : propose_sum(node, features[j], cuts.bin[j], left_sum(j), range[j], best);
+        if (!admissible) waiting |= 1u << j;
       }
       if (waiting == 0) return;
     }
+  }
+
+  // Whether a cut leaves enough rows on both sides; if not, no cut beyond it does.
+  static bool narrow(const Node& node, Bin cut, std::uint32_t left_count, Range& range) {
+    if (left_count < node.min_leaf)
+      range.low = static_cast<Bin>(cut + 1);
+    else if (node.total.count() - left_count < node.min_leaf)
+      range.high = cut;
+    else
+      return true;
+    return false;
+  }
+
+  static bool propose_sum(const Node& node, std::uint32_t feature, Bin cut, const Stat& left,
+                          Range& range, Split<Rule>& best) {
+    if (!narrow(node, cut, left.count(), range)) return false;
+    best.propose(node, feature, cut, left, node.majority(left));
+    return true;
+  }
+
+  bool propose_subset(const Node& node, std::uint32_t feature, Bin cut, std::uint32_t left_rows,
+                      Range& range, Split<Rule>& best) {
+    if (!narrow(node, cut, static_cast<std::uint32_t>(std::popcount(left_rows)), range))
+      return false;
+    if (subsets_.score(node, left_rows) > best.score) {
+      const Stat left = subsets_.sum(left_rows);
+      best.propose(node, feature, cut, left, node.majority(left));
+    }
+    return true;
+  }
+
+  // Of every cut the rows that pass it, one bit each.
+  template <class Load>
+  void find_left_rows(const Node& node, const Lanes& cuts, Load load) {
+    static constexpr auto kBits = [] {
+      std::array<std::uint32_t, kLanes> bits{};
+      for (std::size_t j = 0; j < kLanes; ++j) bits[j] = 1u << j;
+      return bits;
+    }();
+    std::array<std::uint32_t, kLanes> left{};
+    for (std::size_t i = 0; i < node.rows.size(); ++i) {
+      const std::uint32_t passed = at_most(load(node.rows[i].rank), cuts);
+      for (std::size_t j = 0; j < kLanes; ++j)
+        left[j] |= (passed & kBits[j]) == kBits[j] ? 1u << i : 0u;
+    }
+    left_rows_ = left;
   }
 
   template <class Load>
@@ -254,6 +301,9 @@ class RandomSearch {
   PaddedRows rows_;
   int n_thresholds_;
   std::array<Stat, kLanes / kCuts * kPatterns> patterns_{};
+  bool few_rows_ = false;
+  RowSubsets<Rule> subsets_;
+  std::array<std::uint32_t, kLanes> left_rows_{};
   std::array<std::uint32_t, kBinCells> count_{};
   std::vector<Bin> choices_;
   std::vector<Bin> categories_;
