@@ -209,3 +209,57 @@ class TestFastPath:
         forest = fit(pd.DataFrame(X, columns=list("abcde")))
         with pytest.warns(UserWarning, match="X does not have valid feature names"):
             forest.predict(X_TEST[:1])
+
+
+class TestManyCategories:
+    """More categories than bins: the frequent ones keep theirs, the rare ones share one."""
+
+    N = 4000
+    CODES = (600 * np.random.default_rng(7).random(N) ** 3).astype(int)
+    NAMES = np.array([f"c{k:03d}" for k in range(600)])
+
+    def frame(self, library, codes):
+        return library.DataFrame({"c": self.NAMES[codes].tolist()})
+
+    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("max_bins", [255, 40])
+    def test_bins(self, library, max_bins):
+        X = self.frame(library, self.CODES)
+        forest = fit(X, np.ones(self.N) + self.CODES, None, max_bins=max_bins)
+        count = np.bincount(self.CODES, minlength=600)
+        bins = forest._bin(self.frame(library, np.arange(600)))[0][:, 0]
+        # Frequent first, in their own order where equally frequent.
+        order = [k for k in np.argsort(-count, kind="stable") if count[k] > 0]
+        assert len(order) > max_bins
+        assert bins[order].tolist() == [min(i, max_bins - 1) for i in range(len(order))]
+        assert (bins[count == 0] == max_bins).all()
+
+    def test_frequent_categories_are_told_apart(self):
+        # Every category has a level of its own; those with bins of their own are learned.
+        level = np.random.default_rng(8).normal(size=600)
+        noise = 0.1 * np.random.default_rng(9).normal(size=self.N)
+        X = self.frame(pd, self.CODES)
+        forest = fit(X, np.exp(level[self.CODES] + noise), None, max_bins=255, n_estimators=50)
+        frequent = np.argsort(-np.bincount(self.CODES))[:20]
+        predicted = np.log(forest.predict(self.frame(pd, frequent)))
+        assert np.corrcoef(predicted, level[frequent])[0, 1] > 0.9
+
+    def test_sparse_and_integers(self):
+        codes = self.CODES[:, None]
+        y = np.ones(self.N) + self.CODES
+        options = {"event": None, "categorical_features": [0], "max_bins": 255}
+        plain = fit(codes.astype(np.float64), y, **options)
+        for X in (codes, codes.astype(np.int16), sparse.csc_array(codes)):
+            assert_same_forest(fit(X, y, **options), plain)
+
+
+def test_ten_thousand_columns():
+    X, time, event = draw(60, seed=10)
+    wide = np.tile(X, (1, 2000))
+    options = {"min_samples_leaf": 10, "n_estimators": 2}
+    plain = fit(wide, time, event, **options)
+    assert_same_forest(
+        fit(np.asfortranarray(wide, dtype=np.float32), time, event, **options), plain
+    )
+    assert_same_forest(fit(sparse.csr_array(wide), time, event, **options), plain)
+    assert plain.predict(wide).shape == (60,)

@@ -36,6 +36,10 @@ class FittedForest(RegressorMixin, BaseEstimator):
     """Answers of a forest from the state that `CensoredQuantileForest.fit` has made.
 
     Parameters that say how to answer, not how to grow, are read when a question is asked.
+
+    Test points that are a NumPy matrix of float64 or float32 take a fast path, if the forest was
+    not fitted on a frame with names: everything is checked as for other data, but not by
+    scikit-learn, whose validation takes longer than the answer for one row.
     """
 
     censoring_curve: str

@@ -94,7 +94,9 @@ class CensoredQuantileForest(FittedForest):
     default_quantiles : float or sequence of float, default=0.5
         What `predict` predicts if it is not told.
     max_bins : int, default=255
-        Largest number of bins of a feature.
+        Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles
+        of so many of them, at equal distances in time order. Of more categories than that, the
+        most frequent keep a bin each and all others share one.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to treat as categories: those of categorical or text type, or the given
         positions, names or mask.

@@ -50,46 +50,60 @@ class RandomSearch {
     bool adjacent = true;
     for (std::size_t j = 1; j < features.size(); ++j)
       adjacent = adjacent && features[j] == features[0] + j;
-    if (adjacent)
-      examine_lanes(node, features, random, best,
-                    [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
-    else
-      examine_lanes(node, features, random, best, [&](Rank rank) {
-        Lanes lanes;
-        const Bin* row = node.features.row(rank);
-        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = row[features[j]];
-        return lanes;
-      });
-  }
-
-  template <class Load>
-  void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
-                     Split<Rule>& best, Load load) {
-    Lanes lowest = load(node.rows[0].rank);
-    Lanes highest = lowest;
-    for (const SampledRow& row : node.rows) {
-      const Lanes lanes = load(row.rank);
-      take_lower(lowest, lanes);
-      take_higher(highest, lanes);
-    }
+    const Extremes found =
+        adjacent ? stage(node, features[0],
+                         [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); })
+                 : stage(node, features[0], [&](Rank rank) {
+                     Lanes lanes;
+                     const Bin* row = node.features.row(rank);
+                     for (std::size_t j = 0; j < features.size(); ++j)
+                       lanes.bin[j] = row[features[j]];
+                     return lanes;
+                   });
     std::array<Range, kLanes> range{};
     for (std::size_t j = 0; j < features.size(); ++j) {
       const bool counted = node.features.categorical[features[j]] ||
-                           highest.bin[j] == node.features.missing[features[j]];
+                           found.highest.bin[j] == node.features.missing[features[j]];
       if (!counted)
-        range[j] = {lowest.bin[j], highest.bin[j]};
+        range[j] = {found.lowest.bin[j], found.highest.bin[j]};
       else
         examine_counted(node, features[j], random, best);
     }
-    for (int draw = 0; draw < n_thresholds_; ++draw)
-      draw_cuts(node, features, range, random, best, load);
+    for (int draw = 0; draw < n_thresholds_; ++draw) draw_cuts(node, features, range, random, best);
+  }
+
+  struct Extremes {
+    Lanes lowest;
+    Lanes highest;
+  };
+
+  // The rows of a node lie scattered in memory: their bins are fetched once and put side by side,
+  // where every cut finds them again.
+  template <class Load>
+  Extremes stage(const Node& node, std::uint32_t feature, Load load) {
+    const std::size_t n = node.rows.size();
+    if (staged_.size() < n) staged_.resize(n);
+    // Copies, which no store of a byte can change.
+    Lanes* const staged = staged_.data();
+    const SampledRow* const rows = node.rows.data();
+    const Lanes first = load(rows[0].rank);
+    Lanes lowest = first;
+    Lanes highest = first;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i + kPrefetchAhead < n)
+        __builtin_prefetch(node.features.row(rows[i + kPrefetchAhead].rank) + feature);
+      const Lanes lanes = load(rows[i].rank);
+      staged[i] = lanes;
+      take_lower(lowest, lanes);
+      take_higher(highest, lanes);
+    }
+    return {lowest, highest};
   }
 
   // One cut of each feature; those that leave too few rows on a side narrow the range and are
   // drawn again.
-  template <class Load>
   void draw_cuts(const Node& node, std::span<const std::uint32_t> features,
-                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best, Load load) {
+                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best) {
     std::uint32_t waiting = (1u << features.size()) - 1;
     while (true) {
       Lanes cuts{};
@@ -102,9 +116,9 @@ class RandomSearch {
       }
       if (drawn == 0) return;
       if (few_rows_)
-        find_left_rows(node, cuts, load);
+        find_left_rows(node, cuts);
       else
-        sum_patterns(node, cuts, drawn, load);
+        sum_patterns(node, cuts, drawn);
       waiting = 0;
       for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
@@ -148,8 +162,7 @@ class RandomSearch {
   }
 
   // Of every cut the rows that pass it, one bit each.
-  template <class Load>
-  void find_left_rows(const Node& node, const Lanes& cuts, Load load) {
+  void find_left_rows(const Node& node, const Lanes& cuts) {
     static constexpr auto kBits = [] {
       std::array<std::uint32_t, kLanes> bits{};
       for (std::size_t j = 0; j < kLanes; ++j) bits[j] = 1u << j;
@@ -157,41 +170,44 @@ class RandomSearch {
     }();
     std::array<std::uint32_t, kLanes> left{};
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const std::uint32_t passed = at_most(load(node.rows[i].rank), cuts);
+      const std::uint32_t passed = at_most(staged_[i], cuts);
       for (std::size_t j = 0; j < kLanes; ++j)
         left[j] |= (passed & kBits[j]) == kBits[j] ? 1u << i : 0u;
     }
     left_rows_ = left;
   }
 
-  template <class Load>
-  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn, Load load) {
+  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn) {
     const std::size_t groups =
         (static_cast<std::size_t>(std::bit_width(drawn)) + kCuts - 1) / kCuts;
     switch (groups) {
       case 1:
-        sum_patterns<1>(node, cuts, load);
+        sum_patterns<1>(node, cuts);
         break;
       case 2:
-        sum_patterns<2>(node, cuts, load);
+        sum_patterns<2>(node, cuts);
         break;
       case 3:
-        sum_patterns<3>(node, cuts, load);
+        sum_patterns<3>(node, cuts);
         break;
       default:
-        sum_patterns<4>(node, cuts, load);
+        sum_patterns<4>(node, cuts);
         break;
     }
   }
 
-  template <std::size_t Groups, class Load>
-  void sum_patterns(const Node& node, const Lanes& cuts, Load load) {
+  template <std::size_t Groups>
+  void sum_patterns(const Node& node, const Lanes& cuts) {
     std::fill_n(patterns_.begin(), Groups * kPatterns, Stat{});
-    for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const std::uint32_t passed = at_most(load(node.rows[i].rank), cuts);
+    Stat* const patterns = patterns_.data();
+    const Lanes* const staged = staged_.data();
+    const Lanes at = cuts;
+    const std::size_t n = node.rows.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t passed = at_most(staged[i], at);
       const Stat label = node.labels[i];
       for (std::size_t g = 0; g < Groups; ++g)
-        patterns_[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
+        patterns[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
     }
   }
 
@@ -300,6 +316,7 @@ class RandomSearch {
 
   PaddedRows rows_;
   int n_thresholds_;
+  std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node
   std::array<Stat, kLanes / kCuts * kPatterns> patterns_{};
   bool few_rows_ = false;
   RowSubsets<Rule> subsets_;
