@@ -40,9 +40,10 @@ def expected_failures(forest):
     # As for scikit-learn's own forests, and for them alone: rows are drawn, and trees have splits.
     if forest.max_samples is not None and forest.min_samples_leaf is not None:
         return {
-            "check_sample_weight_equivalence_on_dense_data": (
+            f"check_sample_weight_equivalence_on_{kind}_data": (
                 "a row of weight two is drawn once, two equal rows are drawn twice"
             )
+            for kind in ("dense", "sparse")
         }
     return {}
 

@@ -1,4 +1,4 @@
-"""Features of any origin become one matrix; categories, missing values and refusals."""
+"""Features of any origin are read as numbers; categories, missing values and refusals."""
 
 import dataclasses
 import datetime
@@ -11,55 +11,74 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from cqrf.features import FeatureEncoder, check_table
+from cqrf._tables import open_table
+from cqrf.features import FeatureEncoder
 
 NAN = np.nan
 
 
+def read(encoder, X):
+    """What the engine reads, (n, p); categories that are missing or not known as NaN."""
+    features = encoder.encode(X)
+    matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
+    for j, _ in encoder.categories:
+        matrix[matrix[:, j] < 0, j] = NAN
+    return matrix
+
+
 def encode(X, **options):
-    return FeatureEncoder.from_data(X, **options).encode(X)
+    return read(FeatureEncoder.from_data(X, **options), X)
 
 
 class TestArrays:
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    @pytest.mark.parametrize("order", ["C", "F"])
-    def test_contiguous_floats_are_not_copied(self, dtype, order):
-        X = np.array([[1.0, NAN], [3.0, 4.0], [5.0, 6.0]], dtype=dtype, order=order)
-        X.flags.writeable = False
-        encoded = encode(X)
-        assert encoded.dtype == dtype
-        assert np.shares_memory(encoded, X)
-        np.testing.assert_array_equal(encoded, X)
-
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int8, np.uint16, bool])
     @pytest.mark.parametrize(
-        "X",
+        "layout",
         [
-            np.arange(24.0).reshape(6, 4)[::2, 1:3],
-            np.arange(24.0, dtype=np.float32).reshape(6, 4)[:, ::-1],
+            lambda X: X,
+            np.asfortranarray,
+            lambda X: np.repeat(X, 2, axis=0)[::2],
+            lambda X: X[:, ::-1],
+            lambda X: X[::-1],
         ],
     )
-    def test_strided_becomes_contiguous(self, X):
-        encoded = encode(X)
-        assert encoded.flags.c_contiguous
-        assert encoded.dtype == X.dtype
-        np.testing.assert_array_equal(encoded, X)
+    def test_no_type_and_no_layout_is_copied(self, dtype, layout):
+        X = layout(np.array([[1, 0], [3, 4], [5, 6]], dtype=dtype))
+        view = X.view()
+        view.flags.writeable = False
+        features = FeatureEncoder.from_data(view).encode(view)
+        np.testing.assert_array_equal(features.column(1), X[:, 1])
+        # What is written to X afterwards is seen: nobody has a copy.
+        X[1, 1] = 1 - X[1, 1].astype(np.int8)
+        np.testing.assert_array_equal(features.column(1), X[:, 1])
+
+    def test_broadcast_array(self):
+        X = np.broadcast_to(np.array([1.0, 2.0]), (3, 2))
+        assert encode(X).tolist() == [[1, 2]] * 3
+
+    def test_field_of_a_structured_array(self):
+        record = np.zeros(3, dtype=[("flag", "i1"), ("x", "f8", (2,))])
+        record["x"] = [[1, 2], [3, 4], [5, 6]]
+        assert encode(record["x"]).tolist() == record["x"].tolist()
 
     @pytest.mark.parametrize(
         "X",
         [
             [[1, 2], [3, 4]],
             [[1.0, 2], [3, 4]],
-            np.array([[1, 2], [3, 4]], dtype=np.uint8),
             np.array([[1, 2], [3, 4]], dtype=np.float16),
+            np.array([[1, 2], [3, 4]], dtype=np.longdouble),
             np.array([[1, 2], [3, 4]], dtype=">f8"),
+            np.array([[1, 2], [3, 4]], dtype=">i4"),
             np.array([[1, 2], [3, Decimal(4)]], dtype=object),
         ],
     )
-    def test_other_numbers_become_float64(self, X):
-        encoded = encode(X)
-        assert encoded.dtype == np.float64
-        assert encoded.dtype.isnative
-        assert encoded.tolist() == [[1, 2], [3, 4]]
+    def test_other_numbers(self, X):
+        assert encode(X).tolist() == [[1, 2], [3, 4]]
+
+    def test_integers_as_float64_has_them(self):
+        X = np.array([[2**60 + 1], [-(2**53) - 1], [2**63 - 1]])
+        assert encode(X).tolist() == X.astype(np.float64).tolist()
 
     def test_booleans_are_numbers(self):
         assert encode(np.array([[True], [False]])).tolist() == [[1.0], [0.0]]
@@ -80,13 +99,10 @@ class TestArrays:
         encoder = FeatureEncoder.from_data(X, [0])
         assert encoder.categories[0][0] == 0
         assert encoder.categories[0][1].tolist() == [-2.0, 5.0]
-        np.testing.assert_array_equal(encoder.encode(X)[:, 0], [1, NAN, 0, 1])
-        np.testing.assert_array_equal(encoder.encode(X)[:, 1], X[:, 1])
+        np.testing.assert_array_equal(read(encoder, X)[:, 0], [1, NAN, 0, 1])
+        np.testing.assert_array_equal(read(encoder, X)[:, 1], X[:, 1])
         unknown = np.array([[4.0, 0], [99.0, 0], [-99.0, 0], [-2, 0]])
-        np.testing.assert_array_equal(encoder.encode(unknown)[:, 0], [NAN, NAN, NAN, 0])
-
-    def test_float32_with_categories_is_float64(self):
-        assert encode(np.ones((2, 2), np.float32), categorical_features=[1]).dtype == np.float64
+        np.testing.assert_array_equal(read(encoder, unknown)[:, 0], [NAN, NAN, NAN, 0])
 
     @pytest.mark.parametrize("container", [np.column_stack, pd.DataFrame, pl.DataFrame])
     def test_large_integers_stay_apart(self, container):
@@ -115,7 +131,7 @@ class TestArrays:
         encoder = FeatureEncoder.from_data(X, [0])
         assert encoder.n_categories.tolist() == [0, 0]
         assert encoder.is_categorical.tolist() == [1, 0]
-        assert np.isnan(encoder.encode(np.array([[3.0, 1.0]]))[0, 0])
+        assert np.isnan(read(encoder, np.array([[3.0, 1.0]]))[0, 0])
 
 
 PANDAS = pd.DataFrame(
@@ -161,20 +177,30 @@ class TestFrames:
     @pytest.mark.parametrize(("X", "codes"), [(PANDAS, PANDAS_CODES), (POLARS, POLARS_CODES)])
     def test_from_dtype(self, X, codes):
         encoder = FeatureEncoder.from_data(X)
-        encoded = encoder.encode(X)
-        assert encoded.dtype == np.float64
-        np.testing.assert_array_equal(encoded, codes)
+        np.testing.assert_array_equal(read(encoder, X), codes)
         p = X.shape[1]
         assert encoder.n_features == p
         assert encoder.is_categorical.tolist() == [0] * (p - 3) + [1] * 3
         assert encoder.is_categorical.dtype == np.uint8
         assert encoder.n_categories.tolist() == [0] * (p - 3) + [2] * 3
 
-    def test_homogeneous_pandas_frame_is_not_copied(self):
-        X = np.random.default_rng(0).normal(size=(5, 3))
-        encoded = encode(pd.DataFrame(X, copy=False))
-        np.testing.assert_array_equal(encoded, X)
-        assert np.shares_memory(encoded, X)
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+    def test_columns_of_a_pandas_frame_are_not_copied(self, dtype):
+        columns = {name: np.arange(5, dtype=dtype) for name in "abc"}
+        X = pd.DataFrame(columns, copy=False)
+        features = FeatureEncoder.from_data(X).encode(X)
+        columns["b"][3] = 77
+        assert features.column(1).tolist() == [0, 1, 2, 77, 4]
+
+    @pytest.mark.parametrize("library", [pd, pl])
+    def test_types_of_numbers_side_by_side(self, library):
+        columns = {
+            np.dtype(dtype).name: np.array([3, 0, 1], dtype=dtype)
+            for dtype in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
+        }
+        X = library.DataFrame(columns)
+        expected = np.column_stack([column.astype(float) for column in columns.values()])
+        np.testing.assert_array_equal(encode(X), expected)
 
     def test_columns_by_position_with_repeated_names(self):
         X = pd.DataFrame([[1.0, "a"], [2.0, "b"]], columns=["x", "x"])
@@ -184,20 +210,20 @@ class TestFrames:
     def test_unknown_and_missing_categories(self, library):
         encoder = FeatureEncoder.from_data(library.DataFrame({"c": ["b", "a", "b"]}))
         new = library.DataFrame({"c": ["a", "z", None, "b"]})
-        np.testing.assert_array_equal(encoder.encode(new)[:, 0], [0, NAN, NAN, 1])
+        np.testing.assert_array_equal(read(encoder, new)[:, 0], [0, NAN, NAN, 1])
 
     def test_categories_do_not_depend_on_the_library(self):
         encoder = FeatureEncoder.from_data(pd.DataFrame({"c": pd.Categorical(["b", "a"])}))
         for X in (pl.DataFrame({"c": ["a", "b"]}), [["a"], ["b"]], np.array([["a"], ["b"]])):
-            assert encoder.encode(X).tolist() == [[0.0], [1.0]]
+            assert read(encoder, X).tolist() == [[0.0], [1.0]]
 
     def test_numeric_categories(self):
         X = pd.DataFrame({"c": pd.Categorical([30, 4, 30])})
         encoder = FeatureEncoder.from_data(X)
         assert encoder.categories[0][1].tolist() == [4, 30]
-        assert encoder.encode(X).tolist() == [[1], [0], [1]]
-        assert encoder.encode(pd.DataFrame({"c": [4.0]})).tolist() == [[0]]
-        assert encoder.encode(np.array([[30]])).tolist() == [[1]]
+        assert read(encoder, X).tolist() == [[1], [0], [1]]
+        assert read(encoder, pd.DataFrame({"c": [4.0]})).tolist() == [[0]]
+        assert read(encoder, np.array([[30]])).tolist() == [[1]]
 
     @pytest.mark.parametrize("library", [pd, pl])
     def test_categories_are_sorted(self, library):
@@ -236,7 +262,7 @@ class TestFrames:
     def test_text_at_predict_where_numbers_were(self):
         encoder = FeatureEncoder.from_data(pd.DataFrame({"a": [1.0, 2.0]}))
         with pytest.raises(ValueError, match="column 'a' of X must hold numbers, not text; row 1"):
-            encoder.encode(pd.DataFrame({"a": [1.0, "two"]}))
+            read(encoder, pd.DataFrame({"a": [1.0, "two"]}))
 
     @pytest.mark.parametrize("library", [pd, pl])
     def test_dates(self, library):
@@ -282,7 +308,7 @@ class TestCategoricalFeatures:
         X = library.DataFrame({"a": [7, 5], "b": [7, 5], "c": [7, 5]})
         encoder = FeatureEncoder.from_data(X, choice)
         assert encoder.is_categorical.tolist() == [1, 0, 1]
-        assert encoder.encode(X).tolist() == [[1, 7, 1], [0, 5, 0]]
+        assert read(encoder, X).tolist() == [[1, 7, 1], [0, 5, 0]]
 
     @pytest.mark.parametrize("choice", [None, [], np.array([], dtype=int), [False, False]])
     def test_nothing(self, choice):
@@ -314,6 +340,70 @@ class TestCategoricalFeatures:
             FeatureEncoder.from_data(np.ones((2, 2)), ["a"])
 
 
+SPARSE = np.array([[0.0, 2.5, 0], [NAN, 0, 0], [-1, 0, 0], [0, 7, 0]])
+
+
+class TestSparse:
+    @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "dok", "lil", "dia"])
+    @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+    def test_formats(self, container, form):
+        np.testing.assert_array_equal(encode(container(SPARSE).asformat(form)), SPARSE)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.longdouble, np.int8, np.uint64, bool])
+    @pytest.mark.parametrize("index", [np.int32, np.int64])
+    def test_types(self, dtype, index):
+        dense = np.nan_to_num(np.abs(SPARSE)).astype(dtype)
+        X = sparse.csc_array(dense)
+        X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+        np.testing.assert_array_equal(encode(X), dense.astype(np.float64))
+
+    def test_explicit_zeros_and_duplicates(self):
+        # Entries of one cell add up, whatever their order; X itself stays as it is.
+        rows, columns = [3, 0, 0, 2, 1], [0, 0, 1, 1, 0]
+        X = sparse.csc_array(sparse.coo_array(([0.0, 2, 1, 1, 5], (rows, columns)), shape=(4, 2)))
+        X.indices[:3] = [1, 0, 1]
+        X.has_canonical_format = X.has_sorted_indices = False
+        before = X.indices.tolist()
+        np.testing.assert_array_equal(encode(X), X.copy().toarray())
+        assert X.indices.tolist() == before
+
+    @pytest.mark.parametrize("columns", [[0], [1], [0, 1, 2]])
+    def test_categories(self, columns):
+        # Zero is a category like any other, stored or not.
+        encoder = FeatureEncoder.from_data(SPARSE, columns)
+        same = FeatureEncoder.from_data(sparse.csr_array(SPARSE), columns)
+        for (j, dense), (k, thin) in zip(encoder.categories, same.categories, strict=True):
+            assert (j, dense.tolist()) == (k, thin.tolist())
+        new = np.array([[0.0, 0, 3], [4, 7, 0], [-1, 2.5, NAN]])
+        np.testing.assert_array_equal(
+            read(encoder, sparse.csc_array(new)), read(encoder, new), strict=True
+        )
+
+    def test_zero_that_is_no_known_category(self):
+        encoder = FeatureEncoder.from_data(np.array([[1.0], [2.0]]), [0])
+        np.testing.assert_array_equal(
+            read(encoder, sparse.csr_array([[0.0], [2.0], [3.0]])), [[NAN], [1], [NAN]]
+        )
+
+    @pytest.mark.parametrize("value", [np.inf, -np.inf])
+    def test_infinity(self, value):
+        X = sparse.csr_array(np.array([[0, 0], [0, value], [value, 0]]))
+        with pytest.raises(ValueError, match=f"contains infinity.*column 0, row 2 is {value}"):
+            encode(X)
+
+    def test_refusals(self):
+        with pytest.raises(ValueError, match="Complex data not supported"):
+            encode(sparse.csr_array([[1j]]))
+        with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum"):
+            encode(sparse.csr_array((0, 3)))
+        with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum"):
+            encode(sparse.csr_array((3, 0)))
+        with pytest.raises(ValueError, match="Reshape your data"):
+            encode(sparse.coo_array(np.ones(3)))
+        with pytest.raises(ValueError, match=r"holds the name 'a', but X is not a frame"):
+            encode(sparse.eye_array(2).tocsr(), categorical_features=["a"])
+
+
 class TestRefusals:
     @pytest.mark.parametrize("value", [np.inf, -np.inf])
     @pytest.mark.parametrize("order", ["C", "F"])
@@ -341,7 +431,7 @@ class TestRefusals:
     def test_infinity_at_predict_in_a_category(self):
         encoder = FeatureEncoder.from_data(np.array([[1.0]]), [0])
         with pytest.raises(ValueError, match=r"Input X contains infinity.*column 0, row 0"):
-            encoder.encode(np.array([[np.inf]]))
+            read(encoder, np.array([[np.inf]]))
 
     def test_infinity_among_objects(self):
         with pytest.raises(ValueError, match=r"Input X contains infinity.*column 0, row 1"):
@@ -360,17 +450,12 @@ class TestRefusals:
         with pytest.raises(ValueError, match="Complex data not supported"):
             encode(X)
 
-    @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
-    def test_sparse(self, container):
-        with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is req"):
-            encode(container(np.eye(3)))
-
     @pytest.mark.parametrize("X", [[1.0, 2.0], np.ones(3)])
     def test_one_dimensional(self, X):
         with pytest.raises(ValueError, match="Reshape your data"):
             encode(X)
         with pytest.raises(ValueError, match="Reshape your data"):
-            check_table(X)
+            open_table(X)
 
     @pytest.mark.parametrize("X", [pd.Series([1.0]), 3.0, None, np.ones((2, 2, 2))])
     def test_other_shapes(self, X):
@@ -401,11 +486,11 @@ class TestRefusals:
     def test_number_of_columns(self, X):
         encoder = FeatureEncoder.from_data(np.ones((2, 3)))
         with pytest.raises(ValueError, match=r"X has 1 features, but \w+ is expecting 3 features"):
-            encoder.encode(X)
+            read(encoder, X)
 
 
 def test_frozen_and_picklable():
     encoder = FeatureEncoder.from_data(PANDAS)
     with pytest.raises(dataclasses.FrozenInstanceError):
         encoder.n_features = 2
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(encoder)).encode(PANDAS), PANDAS_CODES)
+    np.testing.assert_array_equal(read(pickle.loads(pickle.dumps(encoder)), PANDAS), PANDAS_CODES)

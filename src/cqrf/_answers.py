@@ -26,10 +26,11 @@ from cqrf._estimation import (
 from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
 from cqrf._summary import notebook_html
+from cqrf._tables import is_plain, open_table
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.explain import Explanation, explain
-from cqrf.features import FeatureEncoder, check_table
+from cqrf.features import FeatureEncoder
 from cqrf.importance import Importance, oob_importance, split_importance
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
@@ -40,6 +41,10 @@ class FittedForest(RegressorMixin, BaseEstimator):
     """Answers of a forest from the state that `CensoredQuantileForest.fit` has made.
 
     Parameters that say how to answer, not how to grow, are read when a question is asked.
+
+    Test points that are a NumPy matrix of float64 or float32 take a fast path, if the forest was
+    not fitted on a frame with names: everything is checked as for other data, but not by
+    scikit-learn, whose validation takes longer than the answer for one row.
     """
 
     censoring_curve: str
@@ -73,7 +78,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels in (0, 1); `default_quantiles` if not given.
@@ -105,7 +110,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         coverage : float, default=0.95
             Probability in (0, 1).
@@ -125,7 +130,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels; `default_quantiles` if not given.
@@ -149,7 +154,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         times : array-like of shape (g,), optional
             Times at which to evaluate it.
@@ -214,7 +219,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         horizon : float
             Time at which T is cut.
@@ -235,7 +240,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         q : float or array-like of shape (g,)
             Candidate times.
@@ -257,7 +262,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
 
         Returns
@@ -280,7 +285,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
 
         Returns
@@ -428,7 +433,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or frame of shape (m, p)
+        X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         y, event
             Their outcomes, in any form that `fit` takes.
@@ -462,18 +467,28 @@ class FittedForest(RegressorMixin, BaseEstimator):
             bundle["text/html"] = notebook_html(self)
         return bundle
 
-    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        check_is_fitted(self)
-        check_table(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        matrix = self._encoder.encode(X)
-        return self._binner.bin(matrix, None, self._n_threads()), matrix
+    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], _engine.Features]:
+        n_threads = self._n_threads()
+        state = vars(self)
+        # The fast path, for rows that are asked one at a time: see `is_plain`.
+        if not (
+            is_plain(X)
+            and X.shape[1] == state.get("n_features_in_")
+            and "feature_names_in_" not in state
+            and "trees_" in state
+        ):
+            check_is_fitted(self)
+            table = open_table(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            X = table
+        features = self._encoder.encode(X, n_threads)
+        return self._binner.bin(features, None, n_threads), features
 
     def _estimation(self, X: Any) -> Estimation:
-        bins, matrix = self._bin(X)
+        bins, features = self._bin(X)
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
-            weights, None if self._kernel is None else self._kernel.transform(matrix)
+            weights, None if self._kernel is None else self._kernel.transform(features)
         )
 
     def _oob_estimation(self) -> Estimation:

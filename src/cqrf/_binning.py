@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,16 +41,19 @@ class Binner(Record):
     @classmethod
     def from_data(
         cls,
-        matrix: NDArray[Any],
+        features: _engine.Features,
         target: Target,
         n_categories: NDArray[np.int64],
         *,
         max_bins: int,
         n_threads: int,
     ) -> Binner:
-        """Learn cut points from the encoded training rows, shape (n_rows, p)."""
+        """Learn cut points from the encoded training rows, shape (n_rows, p).
+
+        Quantiles are those of at most 100,000 rows, at equal distances in time order.
+        """
         mapper = _engine.BinMapper.find(
-            matrix, target.order, target.weight, n_categories, max_bins, n_threads
+            features, target.order, target.weight, n_categories, max_bins, n_threads
         )
         return cls(*mapper.state())
 
@@ -61,10 +63,10 @@ class Binner(Record):
         return (np.diff(self.category_offset) > 0).astype(np.uint8)
 
     def bin(
-        self, matrix: NDArray[Any], rows: NDArray[np.int64] | None, n_threads: int
+        self, features: _engine.Features, rows: NDArray[np.int64] | None, n_threads: int
     ) -> NDArray[np.uint8]:
-        """Bins of the given rows of an encoded matrix (None: of all), shape (m, p)."""
-        return self.engine.bin(matrix, rows, n_threads)
+        """Bins of the given rows of encoded features (None: of all), shape (m, p)."""
+        return self.engine.bin(features, rows, n_threads)
 
     @cached_property
     def engine(self) -> _engine.BinMapper:

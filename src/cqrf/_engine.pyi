@@ -5,10 +5,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+class Features:
+    @staticmethod
+    def of_matrix(x: NDArray[Any]) -> Features: ...
+    @staticmethod
+    def of_columns(columns: list[NDArray[Any]]) -> Features: ...
+    @staticmethod
+    def of_sparse(
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        values: NDArray[Any],
+        implicit: NDArray[np.float64],
+        n_rows: int,
+    ) -> Features: ...
+    @property
+    def shape(self) -> tuple[int, int]: ...
+    def first_infinite(self, n_threads: int) -> tuple[int, int, float] | None: ...
+    def column(self, column: int) -> NDArray[np.float64]: ...
+
 class BinMapper:
     @staticmethod
     def find(
-        x: NDArray[Any],
+        x: Features,
         rows: NDArray[np.int64],
         weights: NDArray[np.float64] | None,
         n_categories: NDArray[np.int64],
@@ -34,7 +52,7 @@ class BinMapper:
         NDArray[np.uint8],
     ]: ...
     def bin(
-        self, x: NDArray[Any], rows: NDArray[np.int64] | None, n_threads: int
+        self, x: Features, rows: NDArray[np.int64] | None, n_threads: int
     ) -> NDArray[np.uint8]: ...
 
 class ForestGrower:
@@ -169,6 +187,19 @@ class Weights:
         self, n_threads: int, block_size: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
 
+def rank_outcome(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    kept: NDArray[np.bool_] | None,
+    mirrored: bool,
+) -> tuple[NDArray[np.float64], NDArray[np.uint32], NDArray[np.uint8], NDArray[np.int64]]: ...
+def kaplan_meier(
+    time_index: NDArray[np.uint32],
+    event: NDArray[np.uint8],
+    weight: NDArray[np.float64] | None,
+    n_times: int,
+    of_censoring: bool,
+) -> NDArray[np.float64]: ...
 def check_bins(bins: NDArray[np.uint8], missing: NDArray[np.uint8]) -> None: ...
 def sample_counts(
     seed: int, tree: int, n_rows: int, n_draws: int, replace: bool

@@ -18,7 +18,7 @@ from cqrf._binning import Binner
 from cqrf._checks import check_choice, check_fraction_or_count, check_int
 from cqrf._progress import ProgressBar
 from cqrf._records import Record
-from cqrf.target import Target, marginal_curves
+from cqrf.target import Target, kaplan_meier
 
 # criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
 CRITERIA = {
@@ -199,7 +199,7 @@ def make_grower(
         times=target.times,
         time_index=target.time_index,
         event=target.event,
-        survival=marginal_curves(target)[0],
+        survival=kaplan_meier(target),
         weight=target.weight,
         criterion=options.rule,
         n_thresholds=options.n_thresholds,

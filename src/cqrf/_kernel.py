@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cqrf import _engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,37 +38,39 @@ class KernelSpace:
     @classmethod
     def from_data(
         cls,
-        X: NDArray[Any],
+        features: _engine.Features,
+        order: NDArray[np.int64],
         weight: NDArray[np.float64] | None,
         n_categories: NDArray[np.int64],
         bandwidth: object,
     ) -> KernelSpace:
-        """Learn the scaling from encoded training rows X of shape (n, p), in rank order."""
-        n, p = X.shape
+        """Learn the scaling from the encoded training rows, in the order of their ranks."""
+        n, p = len(order), features.shape[1]
         # Scott's rule; covariates have unit variance.
         a_n = n ** (-1.0 / (p + 4)) if bandwidth is None else check_bandwidth(bandwidth)
         spread = np.zeros(p)
         for j in range(p):
-            known = ~np.isnan(X[:, j])
+            values = features.column(j)[order]
+            known = ~np.isnan(values)
             if known.any():
                 spread[j] = _standard_deviation(
-                    X[known, j].astype(np.float64), None if weight is None else weight[known]
+                    values[known], None if weight is None else weight[known]
                 )
         scale = np.divide(1.0 / a_n, spread, out=np.zeros(p), where=spread > 0.0)
         draft = cls(scale, n_categories, a_n, np.empty((0, 0)))
-        return cls(scale, n_categories, a_n, draft.transform(X))
+        return cls(scale, n_categories, a_n, draft.transform(features)[order])
 
-    def transform(self, X: NDArray[Any]) -> NDArray[np.float64]:
+    def transform(self, features: _engine.Features) -> NDArray[np.float64]:
         """Map encoded rows of shape (m, p) to points of shape (m, q)."""
         columns = []
         for j, n_categories in enumerate(self.n_categories):
-            values = X[:, j].astype(np.float64)
+            values = features.column(j)
             if n_categories == 0:
                 columns.append((values * self.scale[j])[:, None])
                 continue
             # One-hot points of two categories are sqrt(2) apart.
             one_hot = (values[:, None] == np.arange(n_categories)) / (np.sqrt(2) * self.bandwidth)
-            columns.append(np.where(np.isnan(values)[:, None], np.nan, one_hot))
+            columns.append(np.where((values >= 0)[:, None], one_hot, np.nan))
         return np.ascontiguousarray(np.concatenate(columns, axis=1))
 
     def feature_of_coordinate(self) -> NDArray[np.int64]:

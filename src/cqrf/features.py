@@ -1,18 +1,17 @@
-"""Features as a matrix of numbers: frames, text, categories and missing values."""
+"""Features as numbers: categories become codes, missing values NaN."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite, check_array
 
-from cqrf._checks import frame_library, is_missing, numbers_from_objects, unmask
+from cqrf import _engine
+from cqrf._checks import is_missing, numbers_from_objects
+from cqrf._tables import Table, native, open_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +19,7 @@ class FeatureEncoder:
     """What is needed to turn new data into the matrix the forest was grown on.
 
     Columns are taken by position. A categorical column becomes codes ``0 .. K-1`` in the
-    sorted order of the values seen in training; any other value, and a missing one, is NaN.
+    sorted order of the values seen in training; any other value, and a missing one, is -1.
 
     Attributes
     ----------
@@ -40,18 +39,19 @@ class FeatureEncoder:
 
         Parameters
         ----------
-        X : pandas.DataFrame, polars.DataFrame or array-like of shape (n, p)
+        X : frame, sparse matrix or array-like of shape (n, p)
             Training data.
         categorical_features : "from_dtype", None or array-like, default="from_dtype"
             ``"from_dtype"``: pandas columns of dtype category, object or string, polars
-            columns Categorical, Enum or String; never a column of an array. None: no column.
-            Otherwise positions, names of columns (of a frame), or a mask of shape (p,).
+            columns Categorical, Enum or String; never a column of an array or sparse matrix.
+            None: no column. Otherwise positions, names of columns (of a frame), or a mask of
+            shape (p,).
 
         Returns
         -------
         FeatureEncoder
         """
-        table = _open(X)
+        table = open_table(X)
         columns = _categorical_columns(categorical_features, table)
         return cls(
             n_features=table.n_features,
@@ -73,178 +73,71 @@ class FeatureEncoder:
             counts[j] = values.shape[0]
         return counts
 
-    def encode(self, X: Any) -> NDArray[np.float64] | NDArray[np.float32]:
-        """Turn data into a matrix of numbers.
+    def encode(self, X: Any, n_threads: int = 1) -> _engine.Features:
+        """Turn data into numbers that the engine reads.
+
+        Numbers of any type stay where they are, in arrays of any layout, in the columns of a
+        frame or in a sparse matrix; only categories are written anew, as the smallest integers
+        that hold their codes.
 
         Parameters
         ----------
-        X : pandas.DataFrame, polars.DataFrame or array-like of shape (n, p)
+        X : frame, sparse matrix or array-like of shape (n, p)
             Data with the columns of the training data, in the same order.
+        n_threads : int, default=1
+            Threads that look for infinities.
 
         Returns
         -------
-        ndarray of shape (n, p), float64 or float32
-            C- or Fortran-contiguous, missing values NaN, no infinity. The input itself if it
-            is such an array already; float32 only for a float32 array without categories.
+        engine object of shape (n, p)
+            No infinity; missing numbers are NaN, missing and unknown categories negative or NaN.
+            It refers to the arrays of X, which must not change while it is in use.
         """
-        table = _open(X)
+        table = open_table(X)
         if table.n_features != self.n_features:
             raise ValueError(
                 f"X has {table.n_features} features, but FeatureEncoder is expecting "
                 f"{self.n_features} features as input"
             )
-        matrix: NDArray[Any]
-        if table.matrix is not None and not self.categories:
-            matrix = check_array(
-                table.matrix(), dtype=[np.float64, np.float32], ensure_all_finite=False
+        if table.compressed is not None:
+            features = self._encode_sparse(table)
+        elif table.matrix is not None and not self.categories:
+            features = _engine.Features.of_matrix(native(table.matrix))
+        else:
+            known = dict(self.categories)
+            features = _engine.Features.of_columns(
+                [
+                    _codes(table.column(j), known[j], table.label(j))
+                    if j in known
+                    else _numbers(table.column(j), table.label(j))
+                    for j in range(self.n_features)
+                ]
             )
-            if not (matrix.flags.c_contiguous or matrix.flags.f_contiguous):
-                matrix = np.ascontiguousarray(matrix)
-            _refuse_infinite_matrix(matrix, table)
-            return matrix
-        known = dict(self.categories)
-        matrix = np.empty((table.n_rows, self.n_features), order="F")
-        for j in range(self.n_features):
-            column = table.column(j)
-            if j in known:
-                matrix[:, j] = _codes(column, known[j], table.label(j))
-            else:
-                matrix[:, j] = _numbers(column, table.label(j))
-        return matrix
+        infinite = features.first_infinite(n_threads)
+        if infinite is not None:
+            row, j, value = infinite
+            raise _infinity(table.label(j), row, value)
+        return features
+
+    def _encode_sparse(self, table: Table) -> _engine.Features:
+        stored, implicit = table.compressed, np.zeros(self.n_features)
+        values = stored.data
+        if self.categories:
+            values = values.astype(np.float64)
+        for j, known in self.categories:
+            part = slice(stored.indptr[j], stored.indptr[j + 1])
+            values[part] = _codes(stored.data[part], known, table.label(j))
+            implicit[j] = _codes(np.zeros(1, dtype=stored.dtype), known, table.label(j))[0]
+        return _engine.Features.of_sparse(
+            stored.indptr.astype(np.int64),
+            stored.indices.astype(np.int32, copy=False),
+            native(values),
+            implicit,
+            table.n_rows,
+        )
 
 
-def check_table(X: Any) -> None:
-    """Refuse X that is sparse, complex, empty or not two-dimensional.
-
-    scikit-learn's ``validate_data(skip_check_array=True)`` compares names and numbers of
-    columns, but misreads data that has no columns; this goes before it.
-
-    Parameters
-    ----------
-    X : pandas.DataFrame, polars.DataFrame or array-like of shape (n, p)
-        Data.
-    """
-    _open(X)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Data of any origin, column by column.
-
-    `column(j)` has shape (n,): booleans, integers or floats with NaN for missing, or objects.
-    `matrix` is set when all the data can be had as one numeric array.
-    """
-
-    n_rows: int
-    n_features: int
-    names: list[Any] | None
-    text_columns: list[int]
-    column: Callable[[int], NDArray[Any]]
-    matrix: Callable[[], NDArray[Any]] | None = None
-
-    def label(self, j: int) -> str:
-        return f"column {j}" if self.names is None else f"column {self.names[j]!r}"
-
-
-def _open(X: Any) -> _Table:
-    library = frame_library(X)
-    if library is None:
-        return _open_array(X)
-    # Zero rows or columns: scikit-learn's words, which its estimator checks look for.
-    for size, what in zip(X.shape, ("sample(s)", "feature(s)"), strict=True):
-        if size == 0:
-            raise ValueError(
-                f"Found array with 0 {what} (shape={X.shape}) while a minimum of 1 is required."
-            )
-    return _open_pandas(X) if library == "pandas" else _open_polars(X)
-
-
-def _open_array(X: Any) -> _Table:
-    if type(X).__module__.startswith("polars") and type(X).__name__ == "LazyFrame":
-        raise TypeError("X is a polars LazyFrame; pass X.collect()")
-    X = unmask(X)
-    array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
-    if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-        # NumPy turns the numbers of a mixed list into text; keep them.
-        array = np.asarray(X, dtype=object)
-    numeric = array.dtype.kind in "biuf"
-    if array.dtype.kind in "OUST":
-        array = array.astype(object, copy=False)
-    elif not numeric:
-        raise ValueError(f"X must hold numbers; received an array of dtype {array.dtype}")
-    return _Table(
-        n_rows=array.shape[0],
-        n_features=array.shape[1],
-        names=None,
-        text_columns=[],
-        column=lambda j: array[:, j],
-        matrix=(lambda: array) if numeric else None,
-    )
-
-
-def _open_pandas(X: Any) -> _Table:
-    # The kind of an extension dtype is that of its elements: O for category and string.
-    dtypes = list(X.dtypes)
-    kinds = [dtype.kind for dtype in dtypes]
-
-    def column(j: int) -> NDArray[Any]:
-        series, kind = X.iloc[:, j], kinds[j]
-        if kind == "O":
-            return np.asarray(series, dtype=object)
-        if kind not in "biuf":
-            raise _refuse_dtype(f"column {X.columns[j]!r}", dtypes[j], kind)
-        if isinstance(dtypes[j], np.dtype):
-            return np.asarray(series)
-        if series.isna().any():
-            return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-        plain = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}[kind]
-        return np.asarray(series.to_numpy(dtype=plain))
-
-    return _Table(
-        n_rows=X.shape[0],
-        n_features=X.shape[1],
-        names=list(X.columns),
-        text_columns=[j for j, kind in enumerate(kinds) if kind == "O"],
-        column=column,
-        # All float64 is mostly one block already, which pandas hands out without a copy.
-        matrix=X.to_numpy if all(dtype == np.float64 for dtype in dtypes) else None,
-    )
-
-
-def _open_polars(X: Any) -> _Table:
-    # By name, so that polars need not be imported, nor installed.
-    dtypes = [dtype.base_type().__name__ for dtype in X.dtypes]
-    texts = ("Categorical", "Enum", "String")
-
-    def column(j: int) -> NDArray[Any]:
-        series = X.to_series(j)
-        if dtypes[j] in (*texts, "Object"):
-            return np.fromiter(series.to_list(), dtype=object, count=X.shape[0])
-        if series.dtype.is_integer():
-            return np.asarray(series.to_numpy())
-        if series.dtype.is_numeric() or dtypes[j] in ("Boolean", "Null"):
-            return np.asarray(series.cast(sys.modules["polars"].Float64).to_numpy())
-        raise _refuse_dtype(f"column {X.columns[j]!r}", series.dtype, "")
-
-    return _Table(
-        n_rows=X.shape[0],
-        n_features=X.shape[1],
-        names=list(X.columns),
-        text_columns=[j for j, name in enumerate(dtypes) if name in texts],
-        column=column,
-    )
-
-
-def _refuse_dtype(label: str, dtype: object, kind: str) -> ValueError:
-    if kind == "c":
-        return ValueError(f"Complex data not supported: {label} of X has dtype {dtype}")
-    return ValueError(
-        f"{label} of X has dtype {dtype}, which is neither a number nor a category; "
-        "convert it to a number"
-    )
-
-
-def _categorical_columns(categorical_features: Any, table: _Table) -> list[int]:
+def _categorical_columns(categorical_features: Any, table: Table) -> list[int]:
     """Positions of the categorical columns, ascending."""
     argument = "categorical_features"
     if categorical_features is None:
@@ -339,46 +232,39 @@ def _distinct(column: NDArray[Any], label: str) -> NDArray[Any]:
     return np.fromiter(seen, dtype=object, count=len(seen))
 
 
-def _codes(column: NDArray[Any], values: NDArray[Any], label: str) -> NDArray[np.float64]:
-    """Position in `values` of every element of a column, shape (n,); NaN if not there."""
+def _codes(column: NDArray[Any], values: NDArray[Any], label: str) -> NDArray[Any]:
+    """Position in `values` of every element of a column, shape (n,); -1 if not there.
+
+    A column that had no value in training has nothing but missing values, which are NaN.
+    """
     if column.dtype.kind != "O":
-        _refuse_infinity(column, label)
-        if values.dtype.kind in "biuf" and values.size:
-            at = np.minimum(np.searchsorted(values, column), values.shape[0] - 1)
-            return np.where(values[at] == column, at, np.nan)
+        infinite = np.isinf(column)
+        if infinite.any():
+            row = int(np.argmax(infinite))
+            raise _infinity(label, row, column[row])
+    if values.size == 0:
+        return np.full(column.shape[0], np.nan, dtype=np.float32)
+    smallest = np.min_scalar_type(-values.shape[0])
+    if column.dtype.kind != "O" and values.dtype.kind in "biuf":
+        at = np.minimum(np.searchsorted(values, column), values.shape[0] - 1)
+        return np.where(values[at] == column, at, -1).astype(smallest)
     code = {value: k for k, value in enumerate(values.tolist())}
     try:
         # NaN equals nothing and None is never known, so that missing falls out as unknown.
-        return np.array([code.get(value, np.nan) for value in column.tolist()], dtype=np.float64)
+        return np.array([code.get(value, -1) for value in column.tolist()], dtype=smallest)
     except TypeError as error:
         raise TypeError(f"{label} of X is categorical, but {error}") from None
 
 
-def _numbers(column: NDArray[Any], label: str) -> NDArray[np.float64]:
-    """Return a numeric column as float64, shape (n,)."""
+def _numbers(column: NDArray[Any], label: str) -> NDArray[Any]:
+    """Return a numeric column in a type that the engine reads, shape (n,)."""
     if column.dtype.kind == "O":
-        numbers = numbers_from_objects(f"{label} of X", column)
-    else:
-        numbers = column.astype(np.float64)
-    _refuse_infinity(numbers, label)
-    return numbers
+        return numbers_from_objects(f"{label} of X", column)
+    return native(column)
 
 
-def _refuse_infinity(column: NDArray[Any], label: str) -> None:
-    infinite = np.isinf(column)
-    if infinite.any():
-        row = int(np.argmax(infinite))
-        raise ValueError(
-            f"Input X contains infinity or a value too large for {np.dtype(np.float64)!r}: "
-            f"{label}, row {row} is {column[row]}"
-        )
-
-
-def _refuse_infinite_matrix(matrix: NDArray[Any], table: _Table) -> None:
-    try:
-        # scikit-learn's check needs no second array if the memory is in C order.
-        assert_all_finite(matrix if matrix.flags.c_contiguous else matrix.T, allow_nan=True)
-    except ValueError:
-        for j in range(table.n_features):
-            _refuse_infinity(matrix[:, j], table.label(j))
-        raise
+def _infinity(label: str, row: int, value: float) -> ValueError:
+    return ValueError(
+        f"Input X contains infinity or a value too large for {np.dtype(np.float64)!r}: "
+        f"{label}, row {row} is {value}"
+    )

@@ -21,8 +21,9 @@ from cqrf._files import refusing
 from cqrf._growing import GrowOptions, Trees, grow_trees
 from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
+from cqrf._tables import open_table
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
-from cqrf.features import FeatureEncoder, check_table
+from cqrf.features import FeatureEncoder
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -93,7 +94,9 @@ class CensoredQuantileForest(FittedForest):
     default_quantiles : float or sequence of float, default=0.5
         What `predict` predicts if it is not told.
     max_bins : int, default=255
-        Largest number of bins of a feature.
+        Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles
+        of so many of them, at equal distances in time order. Of more categories than that, the
+        most frequent keep a bin each and all others share one.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to treat as categories: those of categorical or text type, or the given
         positions, names or mask.
@@ -198,8 +201,10 @@ class CensoredQuantileForest(FittedForest):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n, p)
-            Features. NaN is a missing value; text and categorical columns are categories.
+        X : array-like, frame or sparse matrix of shape (n, p)
+            Features. NaN is a missing value; text and categorical columns are categories. What
+            a sparse matrix does not store is zero. Numbers are read where they lie: no layout
+            and no type is copied.
         y : structured array, frame or array-like of shape (n,)
             A structured array of events and times (`Surv`), a frame with the columns ``event``
             and ``time`` or ``duration``, or times; times without `event` are not censored.
@@ -225,26 +230,26 @@ class CensoredQuantileForest(FittedForest):
         # Drawn first, so that an unusable random_state is refused before any work.
         seed = self._draw_seed()
         time, seen = parse_outcome(y, event)
-        check_table(X)
+        table = open_table(X)
         validate_data(self, X, skip_check_array=True, reset=True)
-        encoder = FeatureEncoder.from_data(X, self.categorical_features)
-        matrix = encoder.encode(X)
-        if matrix.shape[0] != time.shape[0]:
+        if table.n_rows != time.shape[0]:
             raise ValueError(
                 "X and y differ in length (inconsistent numbers of samples): X has "
-                f"{matrix.shape[0]} rows, y has {time.shape[0]}"
+                f"{table.n_rows} rows, y has {time.shape[0]}"
             )
+        n_threads = self._n_threads()
+        encoder = FeatureEncoder.from_data(table, self.categorical_features)
+        features = encoder.encode(table, n_threads)
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, time.shape[0])
         target = Target.from_outcome(time, seen, sample_weight, self.censoring)  # type: ignore[arg-type]
         check_neighbors(self.censoring_curve, self.n_neighbors, target.n)
-        options = GrowOptions.from_params(self.get_params(deep=False), target.n, matrix.shape[1])
+        options = GrowOptions.from_params(self.get_params(deep=False), target.n, table.n_features)
 
-        n_threads = self._n_threads()
         binner = Binner.from_data(
-            matrix, target, encoder.n_categories, max_bins=self.max_bins, n_threads=n_threads
+            features, target, encoder.n_categories, max_bins=self.max_bins, n_threads=n_threads
         )
-        bins = binner.bin(matrix, target.order, n_threads)
+        bins = binner.bin(features, target.order, n_threads)
         path, options = self._choose_leaf_size(bins, binner, target, options, seed, n_threads)
         grown = self._trees_to_keep(bins, target, options)
         trees = grow_trees(
@@ -261,7 +266,7 @@ class CensoredQuantileForest(FittedForest):
         kernel = None
         if self.censoring_curve == "kernel":
             kernel = KernelSpace.from_data(
-                matrix[target.order], target.weight, encoder.n_categories, self.bandwidth
+                features, target.order, target.weight, encoder.n_categories, self.bandwidth
             )
         self._take_state(encoder, binner, bins, target, options, trees, kernel, path)
 
@@ -444,12 +449,15 @@ class CensoredQuantileForest(FittedForest):
         # Not "categorical": that is for estimators that want nothing else, and makes the checks
         # round all features. HistGradientBoostingRegressor does not say it either.
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
 
 def _representative_times(target: Target) -> NDArray[np.float64]:
     """At most 512 of the distinct event times, evenly spaced in rank, in their own sign."""
-    events = np.unique(target.times[target.time_index[target.event == 1]])
+    has_event = np.zeros(target.times.shape[0], dtype=np.bool_)
+    has_event[target.time_index[target.event == 1]] = True
+    events = target.times[has_event]
     if len(events) > _MAX_TIMES:
         events = events[np.linspace(0, len(events) - 1, _MAX_TIMES).round().astype(int)]
     return np.sort(-events + 0.0) if target.mirrored else events

@@ -253,21 +253,15 @@ class Target(Record):
         mirrored = check_choice("censoring", censoring, ("right", "left")) == "left"
         n_rows = time.shape[0]
         weight = None if sample_weight is None else check_sample_weight(sample_weight, n_rows)
-        kept = np.ones(n_rows, dtype=np.bool_) if weight is None else weight > 0.0
-
-        events_first = np.concatenate([np.flatnonzero(kept & event), np.flatnonzero(kept & ~event)])
-        if not event[events_first].any():
-            among = "" if kept.all() else " in the rows of positive weight"
+        kept = None if weight is None else weight > 0.0
+        if not (event.any() if kept is None else (event & kept).any()):
+            among = "" if kept is None or kept.all() else " in the rows of positive weight"
             raise ValueError(
                 f"event is never True{among}: no quantile of T can be estimated",
             )
-        # Adding zero turns -0.0 into 0.0, which would otherwise show up in answers.
-        signed = (-time if mirrored else time) + 0.0
-        order = events_first[np.argsort(signed[events_first], kind="stable")].astype(np.int64)
-        ranked = signed[order]
-
-        starts = np.ones(order.shape[0], dtype=np.bool_)
-        starts[1:] = ranked[1:] != ranked[:-1]
+        times, time_index, ranked_event, order = _engine.rank_outcome(
+            np.ascontiguousarray(time), np.ascontiguousarray(event), kept, mirrored
+        )
         if weight is not None:
             weight = weight[order]
             # Only ratios count. Powers of two leave whole numbers exact, and no sum overflows.
@@ -275,9 +269,9 @@ class Target(Record):
             if (weight == weight[0]).all():
                 weight = None
         return cls(
-            times=ranked[starts],
-            time_index=(np.cumsum(starts) - 1).astype(np.uint32),
-            event=event[order].astype(np.uint8),
+            times=times,
+            time_index=time_index,
+            event=ranked_event,
             order=order,
             weight=weight,
             n_rows=n_rows,
@@ -345,17 +339,11 @@ def marginal_curves(target: Target) -> tuple[NDArray[np.float64], NDArray[np.flo
     censoring : ndarray of shape (K,), float64
         G at ``target.times``.
     """
-    n_times = target.times.shape[0]
-    weight = np.ones(target.n) if target.weight is None else target.weight
-    events = np.bincount(target.time_index, weight * target.event, n_times)
-    censored = np.bincount(target.time_index, weight * (1 - target.event), n_times)
+    return kaplan_meier(target), kaplan_meier(target, of_censoring=True)
 
-    # Summing from the right keeps the digits that subtracting from the total would lose. At one
-    # time the censored rows are added first, since they are still at risk after its events.
-    suffix = np.cumsum(np.column_stack([censored, events])[::-1].ravel())
-    after_events, at_risk = suffix[0::2][::-1], suffix[1::2][::-1]
 
-    hazard = np.zeros(n_times)
-    np.divide(censored, after_events, out=hazard, where=after_events > 0.0)
-    survival: NDArray[np.float64] = np.cumprod(1.0 - events / at_risk, dtype=np.float64)
-    return survival, np.cumprod(1.0 - hazard, dtype=np.float64)
+def kaplan_meier(target: Target, *, of_censoring: bool = False) -> NDArray[np.float64]:
+    """One of the `marginal_curves`: S, or G if it is that of the censoring time."""
+    return _engine.kaplan_meier(
+        target.time_index, target.event, target.weight, target.times.shape[0], of_censoring
+    )

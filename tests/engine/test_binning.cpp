@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "check.hpp"
+#include "columns.hpp"
 #include "features/binning.hpp"
 #include "random.hpp"
 
@@ -24,7 +25,7 @@ template <class T>
 FeatureBins bins_of(const std::vector<T>& values, int max_bins = 255,
                     const std::vector<double>& weights = {}, std::int64_t n_categories = 0) {
   Monitor monitor;
-  const Matrix<T> x{values.data(), values.size(), 1, 1, 1};
+  const auto x = dense(values, values.size(), 1);
   return find_bins(x, all_rows(values.size()), weights, std::vector{n_categories}, max_bins, 1,
                    monitor)[0];
 }
@@ -178,10 +179,8 @@ TEST(binning_float_and_double_agree) {
   CHECK(a.cuts == b.cuts);
   Monitor monitor;
   std::vector<Bin> from_float(2000), from_double(2000);
-  bin_rows(Matrix<float>{floats.data(), 2000, 1, 1, 1}, {}, 2000, {a}, from_float.data(), 2,
-           monitor);
-  bin_rows(Matrix<double>{doubles.data(), 2000, 1, 1, 1}, {}, 2000, {b}, from_double.data(), 2,
-           monitor);
+  bin_rows(dense(floats, 2000, 1), {}, {a}, from_float.data(), 2, monitor);
+  bin_rows(dense(doubles, 2000, 1), {}, {b}, from_double.data(), 2, monitor);
   CHECK(from_float == from_double);
 }
 
@@ -209,6 +208,12 @@ TEST(binning_categories) {
   // Codes 2 and 4 are never seen: as unknown as those outside.
   for (const double unknown : {kNaN, -1.0, 2.0, 4.0, 5.0, 1e300, -1e300})
     CHECK_EQ(bins.bin(unknown), 3);
+}
+
+TEST(binning_category_codes) {
+  // A negative code is a missing one; one beyond the categories is a mistake.
+  CHECK_EQ(bins_of(std::vector<std::int8_t>{0, -1, 1, -1}, 255, {}, 2).n_bins, 2);
+  CHECK_THROWS(bins_of(std::vector<double>{0, 2}, 255, {}, 2), std::invalid_argument);
 }
 
 TEST(binning_categories_all_missing) {
@@ -250,56 +255,72 @@ TEST(binning_more_categories_than_bytes) {
 }
 
 TEST(binning_layouts_agree) {
-  constexpr std::size_t n = 40;
+  constexpr std::size_t n = 2100;
   constexpr std::size_t p = 3;
-  const auto rows_first = random_values(n * p, 8);
+  auto rows_first = random_values(n * p, 8);
+  for (std::size_t i = 0; i < rows_first.size(); ++i)
+    if (i % 3 != 1) rows_first[i] = 0;
   std::vector<double> columns_first(n * p), backwards(n * p);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t f = 0; f < p; ++f) {
       columns_first[f * n + i] = rows_first[i * p + f];
       backwards[n * p - 1 - (i * p + f)] = rows_first[i * p + f];
     }
-  const Matrix<double> a{rows_first.data(), n, p, p, 1};
-  const Matrix<double> b{columns_first.data(), n, p, 1, n};
-  const Matrix<double> c{backwards.data() + n * p - 1, n, p, -static_cast<std::ptrdiff_t>(p), -1};
+  const auto a = dense(rows_first, n, p);
+  const auto b = dense(columns_first, n, p, 1, n);
+  const auto c = dense(std::span(backwards).last(1), n, p, -static_cast<std::ptrdiff_t>(p), -1);
+  const Compressed stored(columns_first, n, p);
+  const SparseFeatures d = stored.features();
   const std::vector<std::int64_t> numeric(p, 0);
-  std::vector<std::vector<Bin>> binned;
-  for (const auto& x : {a, b, c}) {
-    Monitor monitor;
-    const auto features = find_bins(x, all_rows(n), {}, numeric, 8, 2, monitor);
-    std::vector<Bin> out(n * p);
-    bin_rows(x, {}, n, features, out.data(), 2, monitor);
-    binned.push_back(out);
+  std::vector<std::int64_t> order = all_rows(n);
+  std::reverse(order.begin() + 7, order.end());
+  order.resize(n - 5);
+  std::vector<double> weights(order.size());
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 1.0 / static_cast<double>(i + 3);
+  for (const auto& weight : {std::vector<double>{}, weights}) {
+    std::vector<std::vector<Bin>> binned;
+    for (const Features* x : std::initializer_list<const Features*>{&a, &b, &c, &d}) {
+      Monitor monitor;
+      const auto features = find_bins(*x, order, weight, numeric, 8, 2, monitor);
+      std::vector<Bin> out(order.size() * p);
+      bin_rows(*x, order, features, out.data(), 2, monitor);
+      binned.push_back(out);
+      for (std::size_t i = 0; i < order.size(); ++i)
+        for (std::size_t f = 0; f < p; ++f)
+          CHECK_EQ(out[i * p + f],
+                   features[f].bin(rows_first[static_cast<std::size_t>(order[i]) * p + f]));
+    }
+    for (const auto& each : binned) CHECK(each == binned[0]);
   }
-  CHECK(binned[0] == binned[1]);
-  CHECK(binned[0] == binned[2]);
 }
 
 TEST(binning_chosen_rows) {
   const std::vector<double> values{10, 20, 30, 40};
-  const Matrix<double> x{values.data(), 4, 1, 1, 1};
-  const std::vector<std::int64_t> rows{3, 1, 1};
+  const auto x = dense(values, 4, 1);
+  const std::vector<std::int64_t> rows{3, 1};
   Monitor monitor;
   const auto features =
       find_bins(x, std::span(rows), {}, std::vector<std::int64_t>{0}, 255, 1, monitor);
   CHECK(features[0].cuts == std::vector<double>{30});
-  std::vector<Bin> out(3);
-  bin_rows(x, rows, 3, features, out.data(), 1, monitor);
-  CHECK(out == (std::vector<Bin>{1, 0, 0}));
+  std::vector<Bin> out(2);
+  bin_rows(x, rows, features, out.data(), 1, monitor);
+  CHECK(out == (std::vector<Bin>{1, 0}));
+  const std::vector<std::int64_t> twice{3, 1, 3};
+  CHECK_THROWS(bin_rows(x, twice, features, out.data(), 1, monitor), std::invalid_argument);
 }
 
 TEST(binning_threads_and_blocks_agree) {
   constexpr std::size_t n = 2500;
   constexpr std::size_t p = 5;
   const auto values = random_values(n * p, 9);
-  const Matrix<double> x{values.data(), n, p, p, 1};
+  const auto x = dense(values, n, p);
   const std::vector<std::int64_t> numeric(p, 0);
   std::vector<Bin> expected;
   for (const int n_threads : {1, 2, 8}) {
     Monitor monitor;
     const auto features = find_bins(x, all_rows(n), {}, numeric, 100, n_threads, monitor);
     std::vector<Bin> out(n * p);
-    bin_rows(x, {}, n, features, out.data(), n_threads, monitor);
+    bin_rows(x, {}, features, out.data(), n_threads, monitor);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t f = 0; f < p; ++f)
         CHECK_EQ(out[i * p + f], features[f].bin(values[i * p + f]));
@@ -336,7 +357,7 @@ TEST(binning_stops) {
   const auto values = random_values(100, 1);
   Monitor monitor;
   monitor.stop();
-  CHECK_THROWS(find_bins(Matrix<double>{values.data(), 100, 1, 1, 1}, all_rows(100), {},
-                         std::vector<std::int64_t>{0}, 8, 1, monitor),
+  CHECK_THROWS(find_bins(dense(values, 100, 1), all_rows(100), {}, std::vector<std::int64_t>{0}, 8,
+                         1, monitor),
                Stopped);
 }

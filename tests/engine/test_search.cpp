@@ -402,3 +402,31 @@ TEST(search_best_cuts_gaps_in_the_middle) {
     }
   }
 }
+
+TEST(search_subsets_of_few_rows) {
+  using Rule = DistributionRule;
+  Random random(77);
+  RowSubsets<Rule> subsets;
+  for (std::size_t n = 2; n <= RowSubsets<Rule>::kMostRows; ++n)
+    // Scores that are remembered, and scores that are not.
+    for (const std::size_t n_cuts : {std::size_t{1}, std::size_t{1} << 12}) {
+      Fixture<Rule> fixture(n, 1, 5, random);
+      fixture.choose_rows(100, random);
+      const auto node = fixture.node(1);
+      subsets.start(node, n_cuts);
+      for (int repeat = 0; repeat < 50; ++repeat) {
+        const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << n) - 1);
+        const auto subset = static_cast<std::uint32_t>(random.next()) & all;
+        Rule::Stat sum{};
+        for (std::size_t i = 0; i < n; ++i)
+          if (subset >> i & 1) sum += fixture.labels[i];
+        const Rule::Stat found = subsets.sum(subset);
+        CHECK_EQ(found.count(), sum.count());
+        CHECK_EQ(found.weight(), sum.weight());
+        for (std::size_t k = 0; k < Rule::kThresholds; ++k) CHECK_EQ(found.sum(k), sum.sum(k));
+        if (subset == 0 || subset == all) continue;
+        for (int again = 0; again < 2; ++again)
+          CHECK_EQ(subsets.score(node, subset), node.gain(sum));
+      }
+    }
+}

@@ -187,7 +187,13 @@ DATA = {
         ["X", "column 2", "row 14", "red"],
     ),
     "complex X": ({"X": X + 1j}, ValueError, ["[Cc]omplex"]),
-    "sparse X": ({"X": sparse.csr_array(X)}, TypeError, ["[Ss]parse"]),
+    "complex sparse X": ({"X": sparse.csr_array(X + 1j)}, ValueError, ["[Cc]omplex", "sparse"]),
+    "infinity in sparse X": (
+        {"X": sparse.csr_array(changed(X, (15, 1), INF))},
+        ValueError,
+        ["X", "infinity", "column 1", "row 15"],
+    ),
+    "short sparse X": ({"X": sparse.csr_array(X[:-1])}, ValueError, ["X has 39 rows", "y has 40"]),
     "dates in X": (
         {"X": pd.DataFrame({"when": pd.date_range("2020", periods=N)})},
         ValueError,

@@ -67,6 +67,7 @@ void run_released(Work work) {
 
 void bind_features(nb::module_& module);
 void bind_growing(nb::module_& module);
+void bind_outcome(nb::module_& module);
 void bind_prediction(nb::module_& module);
 
 }  // namespace cqrf::bindings

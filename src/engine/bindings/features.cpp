@@ -1,8 +1,13 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 #include "../features/binning.hpp"
 #include "arrays.hpp"
@@ -10,13 +15,91 @@
 namespace cqrf::bindings {
 namespace {
 
-template <class T>
-using Strided = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+using Numbers = nb::ndarray<nb::ro, nb::device::cpu>;
 
-template <class T>
-Matrix<T> matrix(const Strided<T>& x) {
-  return {x.data(), x.shape(0), x.shape(1), static_cast<std::ptrdiff_t>(x.stride(0)),
-          static_cast<std::ptrdiff_t>(x.stride(1))};
+Number number_type(const Numbers& array) {
+  const auto is = [&]<class T>(T) { return array.dtype() == nb::dtype<T>(); };
+  if (is(double{})) return Number::kFloat64;
+  if (is(float{})) return Number::kFloat32;
+  if (is(std::int64_t{})) return Number::kInt64;
+  if (is(std::int32_t{})) return Number::kInt32;
+  if (is(std::int16_t{})) return Number::kInt16;
+  if (is(std::int8_t{})) return Number::kInt8;
+  if (is(std::uint64_t{})) return Number::kUint64;
+  if (is(std::uint32_t{})) return Number::kUint32;
+  if (is(std::uint16_t{})) return Number::kUint16;
+  if (is(std::uint8_t{}) || is(bool{})) return Number::kUint8;
+  throw std::invalid_argument("features must be numbers of a native type");
+}
+
+Column column(const Numbers& array, std::size_t axis, std::ptrdiff_t offset) {
+  const auto size = static_cast<std::ptrdiff_t>(array.itemsize());
+  return {static_cast<const std::byte*>(array.data()) + offset * size,
+          static_cast<std::ptrdiff_t>(array.stride(axis)) * size, number_type(array)};
+}
+
+// Features with the arrays that they are read from.
+class BoundFeatures {
+ public:
+  static BoundFeatures of_matrix(Numbers x) {
+    require(x.ndim() == 2, "a matrix has two dimensions");
+    std::vector<Column> columns(x.shape(1));
+    for (std::size_t f = 0; f < columns.size(); ++f)
+      columns[f] =
+          column(x, 0, static_cast<std::ptrdiff_t>(f) * static_cast<std::ptrdiff_t>(x.stride(1)));
+    return {std::make_unique<DenseFeatures>(std::move(columns), x.shape(0)), {x}};
+  }
+
+  static BoundFeatures of_columns(std::vector<Numbers> arrays) {
+    require(!arrays.empty(), "features have at least one column");
+    std::vector<Column> columns;
+    for (const Numbers& array : arrays) {
+      require(array.ndim() == 1 && array.size() == arrays[0].size(), "columns differ in length");
+      columns.push_back(column(array, 0, 0));
+    }
+    const std::size_t rows = arrays[0].size();
+    return {std::make_unique<DenseFeatures>(std::move(columns), rows), std::move(arrays)};
+  }
+
+  static BoundFeatures of_sparse(Vector<std::int64_t> indptr, Vector<std::int32_t> indices,
+                                 Numbers values, Vector<double> implicit, std::size_t n_rows) {
+    require(values.ndim() == 1 && values.size() == indices.size(), "one value per index is needed");
+    return {std::make_unique<SparseFeatures>(view(indptr), view(indices), column(values, 0, 0),
+                                             view(implicit), n_rows),
+            {Numbers(indptr), Numbers(indices), values, Numbers(implicit)}};
+  }
+
+  const Features& get() const { return *features_; }
+
+  std::pair<std::size_t, std::size_t> shape() const {
+    return {features_->rows(), features_->columns()};
+  }
+
+  std::optional<std::tuple<std::size_t, std::size_t, double>> first_infinite(int n_threads) const {
+    std::optional<Cell> cell;
+    run_released([&](Monitor& monitor) { cell = features_->first_infinite(n_threads, monitor); });
+    if (!cell) return std::nullopt;
+    return std::tuple{cell->row, cell->column, cell->value};
+  }
+
+  Output<double> column_values(std::size_t f) const {
+    require(f < features_->columns(), "column out of range");
+    std::vector<double> values(features_->rows());
+    features_->read(f, 0, values.size(), values.data());
+    return to_numpy(std::move(values));
+  }
+
+ private:
+  BoundFeatures(std::unique_ptr<Features> features, std::vector<Numbers> arrays)
+      : features_(std::move(features)), arrays_(std::move(arrays)) {}
+
+  std::unique_ptr<Features> features_;
+  std::vector<Numbers> arrays_;
+};
+
+void check_rows(const Vector<std::int64_t>& rows, std::size_t n_rows) {
+  for (const std::int64_t row : view(rows))
+    require(row >= 0 && row < static_cast<std::int64_t>(n_rows), "row out of range");
 }
 
 // Ragged lists as one array and offsets.
@@ -86,42 +169,40 @@ class BinMapper {
     return to_numpy(std::move(n));
   }
 
-  template <class T>
-  Output<Bin> bin(Strided<T> x, std::optional<Vector<std::int64_t>> rows, int n_threads) const {
-    require(x.shape(1) == features_.size(), "X has the wrong number of columns");
-    const auto chosen = rows ? view(*rows) : std::span<const std::int64_t>{};
-    for (const std::int64_t row : chosen)
-      require(row >= 0 && row < static_cast<std::int64_t>(x.shape(0)), "row out of range");
-    const std::size_t n = rows ? chosen.size() : x.shape(0);
-    std::vector<Bin> out(n * x.shape(1));
+  Output<Bin> bin(const BoundFeatures& x, std::optional<Vector<std::int64_t>> rows,
+                  int n_threads) const {
+    const std::size_t p = features_.size();
+    require(x.get().columns() == p, "X has the wrong number of columns");
+    if (rows) {
+      require(rows->size() > 0, "no rows are given");
+      check_rows(*rows, x.get().rows());
+    }
+    const std::size_t n = rows ? rows->size() : x.get().rows();
+    // Not set to zero first: the threads that write it also bring it into memory.
+    auto out = std::make_unique_for_overwrite<Bin[]>(n * p);
     run_released([&](Monitor& monitor) {
-      bin_rows(matrix(x), chosen, n, features_, out.data(), n_threads, monitor);
+      bin_rows(x.get(), rows ? view(*rows) : std::span<const std::int64_t>{}, features_, out.get(),
+               n_threads, monitor);
     });
-    return to_numpy(std::move(out), {n, x.shape(1)});
+    Bin* const owned = out.release();
+    nb::capsule owner(owned, [](void* memory) noexcept { delete[] static_cast<Bin*>(memory); });
+    return Output<Bin>(owned, {n, p}, owner);
   }
 
  private:
   std::vector<FeatureBins> features_;
 };
 
-template <class T>
-BinMapper find(Strided<T> x, Vector<std::int64_t> rows, std::optional<Vector<double>> weights,
-               Vector<std::int64_t> n_categories, int max_bins, int n_threads) {
-  require(n_categories.size() == x.shape(1), "n_categories must have one entry per column");
+BinMapper find(const BoundFeatures& x, Vector<std::int64_t> rows,
+               std::optional<Vector<double>> weights, Vector<std::int64_t> n_categories,
+               int max_bins, int n_threads) {
+  require(n_categories.size() == x.get().columns(), "n_categories must have one entry per column");
   require(!weights || weights->size() == rows.size(), "weights must have one entry per row");
   require(max_bins >= 2 && max_bins <= kMaxBins, "max_bins must be in [2, 255]");
-  for (const std::int64_t row : view(rows))
-    require(row >= 0 && row < static_cast<std::int64_t>(x.shape(0)), "row out of range");
-  const auto m = matrix(x);
-  for (std::size_t f = 0; f < m.columns; ++f)
-    for (std::size_t i = 0; n_categories.data()[f] > 0 && i < m.rows; ++i) {
-      const auto code = static_cast<double>(m.at(i, f));
-      require(!(code < 0 || code >= static_cast<double>(n_categories.data()[f])),
-              "category code out of range");
-    }
+  check_rows(rows, x.get().rows());
   std::vector<FeatureBins> features;
   run_released([&](Monitor& monitor) {
-    features = find_bins(m, view(rows), weights ? view(*weights) : std::span<const double>{},
+    features = find_bins(x.get(), view(rows), weights ? view(*weights) : std::span<const double>{},
                          view(n_categories), max_bins, n_threads, monitor);
   });
   return BinMapper(std::move(features));
@@ -140,17 +221,21 @@ void check_bins(Table<Bin> bins, Vector<Bin> missing) {
 }  // namespace
 
 void bind_features(nb::module_& module) {
+  nb::class_<BoundFeatures>(module, "Features")
+      .def_static("of_matrix", &BoundFeatures::of_matrix, nb::arg("x"))
+      .def_static("of_columns", &BoundFeatures::of_columns, nb::arg("columns"))
+      .def_static("of_sparse", &BoundFeatures::of_sparse, nb::arg("indptr"), nb::arg("indices"),
+                  nb::arg("values"), nb::arg("implicit"), nb::arg("n_rows"))
+      .def_prop_ro("shape", &BoundFeatures::shape)
+      .def("first_infinite", &BoundFeatures::first_infinite, nb::arg("n_threads"))
+      .def("column", &BoundFeatures::column_values, nb::arg("column"));
+
   nb::class_<BinMapper>(module, "BinMapper")
-      .def_static("find", &find<double>, nb::arg("x"), nb::arg("rows"), nb::arg("weights").none(),
-                  nb::arg("n_categories"), nb::arg("max_bins"), nb::arg("n_threads"))
-      .def_static("find", &find<float>, nb::arg("x"), nb::arg("rows"), nb::arg("weights").none(),
+      .def_static("find", &find, nb::arg("x"), nb::arg("rows"), nb::arg("weights").none(),
                   nb::arg("n_categories"), nb::arg("max_bins"), nb::arg("n_threads"))
       .def_static("from_state", &BinMapper::from_state)
       .def("state", &BinMapper::state)
-      .def("bin", &BinMapper::bin<double>, nb::arg("x"), nb::arg("rows").none(),
-           nb::arg("n_threads"))
-      .def("bin", &BinMapper::bin<float>, nb::arg("x"), nb::arg("rows").none(),
-           nb::arg("n_threads"));
+      .def("bin", &BinMapper::bin, nb::arg("x"), nb::arg("rows").none(), nb::arg("n_threads"));
 
   module.def("check_bins", &check_bins, nb::arg("bins"), nb::arg("missing"),
              "Refuses bins (n, p) beyond the missing bin (p,) of their feature.");

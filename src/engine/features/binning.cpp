@@ -1,16 +1,24 @@
 #include "binning.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
 
-#include "radix_sort.hpp"
+#include "../radix_sort.hpp"
 
 namespace cqrf {
 namespace {
 
 // Cut points move by less than the width of a bin when they come from this many rows.
 constexpr std::size_t kRowsForCuts = 100'000;
-constexpr std::size_t kRowsPerBlock = 1024;
+// Searches that run side by side: each waits for its own loads and for nobody else's.
+constexpr std::size_t kSearches = 8;
+// Weights of categories are summed as multiples of this, exactly, in any order.
+constexpr double kWeightUnit = 0x1p-32;
+constexpr Rank kLeftOut = std::numeric_limits<Rank>::max();
 
 struct Weighted {
   double value;
@@ -71,14 +79,34 @@ FeatureBins numeric_bins(const std::vector<Weighted>& values, int max_bins) {
   return bins;
 }
 
+// Summed weight of every category, in any order of the rows.
+std::vector<std::uint64_t> category_weights(const Features& x, std::size_t f,
+                                            std::size_t n_categories, std::span<const Rank> rank_of,
+                                            std::span<const double> weights) {
+  std::vector<std::uint64_t> total(n_categories, 0);
+  const std::size_t block_size = rows_per_block(1);
+  std::vector<double> codes(block_size);
+  for (std::size_t begin = 0; begin < x.rows(); begin += block_size) {
+    const std::size_t count = std::min(x.rows(), begin + block_size) - begin;
+    x.read(f, begin, count, codes.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const Rank rank = rank_of[begin + i];
+      // Not in the training rows, or missing: negative or NaN.
+      if (rank == kLeftOut || !(codes[i] >= 0)) continue;
+      if (codes[i] >= static_cast<double>(n_categories))
+        throw std::invalid_argument("category code out of range");
+      total[static_cast<std::size_t>(codes[i])] +=
+          weights.empty() ? 1 : static_cast<std::uint64_t>(std::ceil(weights[rank] / kWeightUnit));
+    }
+  }
+  return total;
+}
+
 // The heaviest categories have a bin each; the rest, if there are too many, share the last one. A
 // category without weight is as unknown as one that was never seen.
-FeatureBins categorical_bins(const std::vector<Weighted>& values, std::size_t n_categories,
-                             int max_bins) {
-  std::vector<double> weight(n_categories, 0.0);
-  for (const auto& v : values) weight[static_cast<std::size_t>(v.value)] += v.weight;
+FeatureBins categorical_bins(const std::vector<std::uint64_t>& weight, int max_bins) {
   std::vector<std::size_t> seen;
-  for (std::size_t code = 0; code < n_categories; ++code)
+  for (std::size_t code = 0; code < weight.size(); ++code)
     if (weight[code] > 0) seen.push_back(code);
   if (seen.size() > static_cast<std::size_t>(max_bins))
     std::stable_sort(seen.begin(), seen.end(),
@@ -87,97 +115,150 @@ FeatureBins categorical_bins(const std::vector<Weighted>& values, std::size_t n_
   bins.categorical = true;
   bins.n_bins =
       static_cast<int>(std::clamp<std::size_t>(seen.size(), 1, static_cast<std::size_t>(max_bins)));
-  bins.category_bins.assign(n_categories, bins.missing());
+  bins.category_bins.assign(weight.size(), bins.missing());
   for (std::size_t i = 0; i < seen.size(); ++i)
     bins.category_bins[seen[i]] =
         static_cast<Bin>(std::min<std::size_t>(i, static_cast<std::size_t>(max_bins) - 1));
   return bins;
 }
 
-}  // namespace
-
-Bin FeatureBins::bin(double value) const {
-  if (std::isnan(value)) return missing();
-  if (categorical) {
-    const bool known = value >= 0 && value < static_cast<double>(category_bins.size());
-    return known ? category_bins[static_cast<std::size_t>(value)] : missing();
+// The rank of every row that has one: the inverse of `rows`.
+std::vector<Rank> ranks_of_rows(std::span<const std::int64_t> rows, std::size_t n_rows) {
+  std::vector<Rank> rank_of(n_rows, kLeftOut);
+  for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+    Rank& own = rank_of[static_cast<std::size_t>(rows[rank])];
+    if (own != kLeftOut) throw std::invalid_argument("a row is given twice");
+    own = static_cast<Rank>(rank);
   }
-  // A lower bound whose steps depend on the number of cuts alone: nothing to mispredict, and the
-  // searches of neighbouring rows overlap.
-  const double* base = cuts.data();
-  std::size_t length = cuts.size();
-  while (length > 1) {
-    const std::size_t half = length / 2;
-    base += static_cast<std::size_t>(base[half - 1] < value) * half;
-    length -= half;
-  }
-  return static_cast<Bin>((base - cuts.data()) + (length == 1 && *base < value ? 1 : 0));
+  return rank_of;
 }
 
-template <class T>
-std::vector<FeatureBins> find_bins(const Matrix<T>& x, std::span<const std::int64_t> rows,
+// The rows that cut points are made of: in the order of the table, as they are read best, and
+// where each stands in `rows`.
+struct Sample {
+  std::vector<std::int64_t> rows;
+  std::vector<std::size_t> rank;
+};
+
+Sample take_sample(std::span<const std::int64_t> rows) {
+  const std::size_t used = std::min(rows.size(), kRowsForCuts);
+  std::vector<std::pair<std::int64_t, std::size_t>> chosen(used);
+  for (std::size_t i = 0; i < used; ++i) {
+    const std::size_t rank = used == rows.size() ? i : i * rows.size() / used;
+    chosen[i] = {rows[rank], rank};
+  }
+  std::sort(chosen.begin(), chosen.end());
+  Sample sample;
+  for (const auto& [row, rank] : chosen) {
+    sample.rows.push_back(row);
+    sample.rank.push_back(rank);
+  }
+  return sample;
+}
+
+FeatureBins numeric_bins(const Features& x, std::size_t f, const Sample& sample,
+                         std::span<const double> weights, int max_bins) {
+  std::vector<double> values(sample.rows.size());
+  x.gather(f, sample.rows, values.data());
+  if (weights.empty()) {
+    std::erase_if(values, [](double value) { return std::isnan(value); });
+    return numeric_bins(distinct_values(values), max_bins);
+  }
+  std::vector<std::pair<std::size_t, double>> ranked;
+  std::vector<Weighted> weighted;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (!std::isnan(values[i])) ranked.emplace_back(sample.rank[i], values[i]);
+  // Sums of weights are rounded: in rank order, so that the order of the table does not matter.
+  std::sort(ranked.begin(), ranked.end());
+  for (const auto& [rank, value] : ranked) weighted.push_back({value, weights[rank]});
+  return numeric_bins(distinct_values(weighted), max_bins);
+}
+
+}  // namespace
+
+Bin FeatureBins::category_bin(double code) const {
+  const bool known = code >= 0 && code < static_cast<double>(category_bins.size());
+  return known ? category_bins[static_cast<std::size_t>(code)] : missing();
+}
+
+Bin FeatureBins::bin(double value) const {
+  Bin found;
+  bin({&value, 1}, &found, 1);
+  return found;
+}
+
+void FeatureBins::bin(std::span<const double> values, Bin* out, std::size_t step) const {
+  if (categorical) {
+    for (std::size_t i = 0; i < values.size(); ++i) out[i * step] = category_bin(values[i]);
+    return;
+  }
+  // Lower bounds whose steps depend on the number of cuts alone: nothing to mispredict.
+  const auto search = [&]<std::size_t Count>(const double* value, Bin* bins) {
+    std::array<std::uint32_t, Count> at{};
+    std::size_t length = cuts.size();
+    for (; length > 1; length -= length / 2) {
+      const auto half = static_cast<std::uint32_t>(length / 2);
+      for (std::size_t k = 0; k < Count; ++k)
+        at[k] += static_cast<std::uint32_t>(cuts[at[k] + half - 1] < value[k]) * half;
+    }
+    for (std::size_t k = 0; k < Count; ++k) {
+      const std::size_t below = at[k] + (length == 1 && cuts[at[k]] < value[k] ? 1 : 0);
+      bins[k * step] = std::isnan(value[k]) ? missing() : static_cast<Bin>(below);
+    }
+  };
+  std::size_t i = 0;
+  for (; i + kSearches <= values.size(); i += kSearches)
+    search.template operator()<kSearches>(&values[i], out + i * step);
+  for (; i < values.size(); ++i) search.template operator()<1>(&values[i], out + i * step);
+}
+
+std::vector<FeatureBins> find_bins(const Features& x, std::span<const std::int64_t> rows,
                                    std::span<const double> weights,
                                    std::span<const std::int64_t> n_categories, int max_bins,
                                    int n_threads, Monitor& monitor) {
-  const std::size_t n_used = std::min(rows.size(), kRowsForCuts);
-  std::vector<FeatureBins> features(x.columns);
-  parallel_for(x.columns, n_threads, monitor, [&](std::size_t f, int) {
-    // Every category must be counted; quantiles are content with evenly spaced rows.
-    const bool categorical = n_categories[f] > 0;
-    const std::size_t used = categorical ? rows.size() : n_used;
-    const auto each = [&](auto take) {
-      for (std::size_t i = 0; i < used; ++i) {
-        const std::size_t at = used == rows.size() ? i : i * rows.size() / used;
-        const double value = static_cast<double>(x.at(static_cast<std::size_t>(rows[at]), f));
-        if (!std::isnan(value)) take(value, at);
-      }
-    };
-    if (weights.empty() && !categorical) {
-      std::vector<double> values;
-      values.reserve(used);
-      each([&](double value, std::size_t) { values.push_back(value); });
-      features[f] = numeric_bins(distinct_values(values), max_bins);
-      return;
-    }
-    std::vector<Weighted> values;
-    values.reserve(used);
-    each([&](double value, std::size_t at) {
-      values.push_back({value, weights.empty() ? 1.0 : weights[at]});
-    });
-    features[f] =
-        categorical ? categorical_bins(values, static_cast<std::size_t>(n_categories[f]), max_bins)
-                    : numeric_bins(distinct_values(values), max_bins);
+  const bool any_numeric = std::ranges::any_of(n_categories, [](auto n) { return n == 0; });
+  const bool any_category = std::ranges::any_of(n_categories, [](auto n) { return n > 0; });
+  const Sample sample = any_numeric ? take_sample(rows) : Sample{};
+  const auto rank_of = any_category ? ranks_of_rows(rows, x.rows()) : std::vector<Rank>{};
+  std::vector<FeatureBins> features(x.columns());
+  parallel_for(x.columns(), n_threads, monitor, [&](std::size_t f, int) {
+    // Quantiles are content with a part of the rows; every category must be counted.
+    const auto n = static_cast<std::size_t>(n_categories[f]);
+    features[f] = n > 0 ? categorical_bins(category_weights(x, f, n, rank_of, weights), max_bins)
+                        : numeric_bins(x, f, sample, weights, max_bins);
   });
   return features;
 }
 
-template <class T>
-void bin_rows(const Matrix<T>& x, std::span<const std::int64_t> rows, std::size_t n_out,
+void bin_rows(const Features& x, std::span<const std::int64_t> rows,
               const std::vector<FeatureBins>& features, Bin* out, int n_threads, Monitor& monitor) {
-  const std::size_t p = x.columns;
-  const std::size_t blocks = (n_out + kRowsPerBlock - 1) / kRowsPerBlock;
-  parallel_for(blocks, n_threads, monitor, [&](std::size_t block, int) {
-    const std::size_t begin = block * kRowsPerBlock;
-    const std::size_t end = std::min(n_out, begin + kRowsPerBlock);
-    for (std::size_t f = 0; f < p; ++f) {
-      const FeatureBins& feature = features[f];
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t row = rows.empty() ? i : static_cast<std::size_t>(rows[i]);
-        out[i * p + f] = feature.bin(static_cast<double>(x.at(row, f)));
-      }
-    }
-  });
+  // The table is read in its own order, where memory comes in long runs, and the short binned rows
+  // are written where they belong.
+  struct Scratch {
+    std::vector<double> values;
+    std::vector<Bin> bins;
+  };
+  const std::size_t p = x.columns();
+  const auto rank_of = rows.empty() ? std::vector<Rank>{} : ranks_of_rows(rows, x.rows());
+  const std::size_t block_size = rows_per_block(p);
+  std::vector<Scratch> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
+  parallel_for((x.rows() + block_size - 1) / block_size, n_threads, monitor,
+               [&](std::size_t block, int worker) {
+                 const std::size_t begin = block * block_size;
+                 const std::size_t count = std::min(x.rows(), begin + block_size) - begin;
+                 Scratch& own = scratch[static_cast<std::size_t>(worker)];
+                 own.values.resize(count);
+                 if (!rows.empty()) own.bins.resize(count * p);
+                 Bin* const to = rows.empty() ? out + begin * p : own.bins.data();
+                 for (std::size_t f = 0; f < p; ++f) {
+                   x.read(f, begin, count, own.values.data());
+                   features[f].bin(own.values, to + f, p);
+                 }
+                 if (rows.empty()) return;
+                 for (std::size_t i = 0; i < count; ++i)
+                   if (const Rank rank = rank_of[begin + i]; rank != kLeftOut)
+                     std::memcpy(out + std::size_t{rank} * p, to + i * p, p);
+               });
 }
-
-template std::vector<FeatureBins> find_bins(const Matrix<float>&, std::span<const std::int64_t>,
-                                            std::span<const double>, std::span<const std::int64_t>,
-                                            int, int, Monitor&);
-template std::vector<FeatureBins> find_bins(const Matrix<double>&, std::span<const std::int64_t>,
-                                            std::span<const double>, std::span<const std::int64_t>,
-                                            int, int, Monitor&);
-template void bin_rows(const Matrix<float>&, std::span<const std::int64_t>, std::size_t,
-                       const std::vector<FeatureBins>&, Bin*, int, Monitor&);
-template void bin_rows(const Matrix<double>&, std::span<const std::int64_t>, std::size_t,
-                       const std::vector<FeatureBins>&, Bin*, int, Monitor&);
 
 }  // namespace cqrf

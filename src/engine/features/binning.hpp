@@ -8,23 +8,9 @@
 
 #include "../index.hpp"
 #include "../parallel.hpp"
+#include "columns.hpp"
 
 namespace cqrf {
-
-// A matrix of float or double seen through strides (in elements), so that no layout is copied.
-template <class T>
-struct Matrix {
-  const T* data;
-  std::size_t rows;
-  std::size_t columns;
-  std::ptrdiff_t row_stride;
-  std::ptrdiff_t column_stride;
-
-  T at(std::size_t row, std::size_t column) const {
-    return data[static_cast<std::ptrdiff_t>(row) * row_stride +
-                static_cast<std::ptrdiff_t>(column) * column_stride];
-  }
-};
 
 // How one feature's values become bins. A numeric value x has the bin #{cuts < x}; a category
 // code has the bin category_bins[code]. NaN and unknown codes have the bin after the last.
@@ -36,19 +22,26 @@ struct FeatureBins {
 
   Bin missing() const { return static_cast<Bin>(n_bins); }
   Bin bin(double value) const;
+  // out[i * step] = bin of values[i].
+  void bin(std::span<const double> values, Bin* out, std::size_t step) const;
+
+ private:
+  Bin category_bin(double code) const;
 };
 
-// Cut points of every feature from the rows in `rows` with their weights (empty: all one).
-// n_categories[f] > 0 marks a categorical feature whose values are codes 0, 1, ...
-template <class T>
-std::vector<FeatureBins> find_bins(const Matrix<T>& x, std::span<const std::int64_t> rows,
+// Cut points of every feature from the rows in `rows` with their weights in (0, 1] (empty: all
+// one). n_categories[f] > 0 marks a categorical feature whose values are codes 0, 1, ...,
+// negative or NaN where missing.
+//
+// Numeric cuts come from at most 100,000 of the rows, at equal distances in `rows`.
+std::vector<FeatureBins> find_bins(const Features& x, std::span<const std::int64_t> rows,
                                    std::span<const double> weights,
                                    std::span<const std::int64_t> n_categories, int max_bins,
                                    int n_threads, Monitor& monitor);
 
-// out[i * p + f] = bin of x(rows[i], f), or of x(i, f) when `rows` is empty.
-template <class T>
-void bin_rows(const Matrix<T>& x, std::span<const std::int64_t> rows, std::size_t n_out,
+// out[i * p + f] = bin of x(rows[i], f), or of x(i, f) when `rows` is empty. No row may be given
+// twice.
+void bin_rows(const Features& x, std::span<const std::int64_t> rows,
               const std::vector<FeatureBins>& features, Bin* out, int n_threads, Monitor& monitor);
 
 }  // namespace cqrf

@@ -8,6 +8,7 @@
 
 #include "../random.hpp"
 #include "node.hpp"
+#include "subsets.hpp"
 
 namespace cqrf {
 
@@ -22,6 +23,8 @@ class RandomSearch {
 
   void examine(const Node& node, std::span<const std::uint32_t> features, Random& random,
                Split<Rule>& best) {
+    few_rows_ = node.rows.size() <= RowSubsets<Rule>::kMostRows;
+    if (few_rows_) subsets_.start(node, features.size() * static_cast<std::size_t>(n_thresholds_));
     for (std::size_t begin = 0; begin < features.size(); begin += kLanes)
       examine_lanes(node, features.subspan(begin, std::min(kLanes, features.size() - begin)),
                     random, best);
@@ -47,46 +50,60 @@ class RandomSearch {
     bool adjacent = true;
     for (std::size_t j = 1; j < features.size(); ++j)
       adjacent = adjacent && features[j] == features[0] + j;
-    if (adjacent)
-      examine_lanes(node, features, random, best,
-                    [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
-    else
-      examine_lanes(node, features, random, best, [&](Rank rank) {
-        Lanes lanes;
-        const Bin* row = node.features.row(rank);
-        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = row[features[j]];
-        return lanes;
-      });
-  }
-
-  template <class Load>
-  void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
-                     Split<Rule>& best, Load load) {
-    Lanes lowest = load(node.rows[0].rank);
-    Lanes highest = lowest;
-    for (const SampledRow& row : node.rows) {
-      const Lanes lanes = load(row.rank);
-      take_lower(lowest, lanes);
-      take_higher(highest, lanes);
-    }
+    const Extremes found =
+        adjacent ? stage(node, features[0],
+                         [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); })
+                 : stage(node, features[0], [&](Rank rank) {
+                     Lanes lanes;
+                     const Bin* row = node.features.row(rank);
+                     for (std::size_t j = 0; j < features.size(); ++j)
+                       lanes.bin[j] = row[features[j]];
+                     return lanes;
+                   });
     std::array<Range, kLanes> range{};
     for (std::size_t j = 0; j < features.size(); ++j) {
       const bool counted = node.features.categorical[features[j]] ||
-                           highest.bin[j] == node.features.missing[features[j]];
+                           found.highest.bin[j] == node.features.missing[features[j]];
       if (!counted)
-        range[j] = {lowest.bin[j], highest.bin[j]};
+        range[j] = {found.lowest.bin[j], found.highest.bin[j]};
       else
         examine_counted(node, features[j], random, best);
     }
-    for (int draw = 0; draw < n_thresholds_; ++draw)
-      draw_cuts(node, features, range, random, best, load);
+    for (int draw = 0; draw < n_thresholds_; ++draw) draw_cuts(node, features, range, random, best);
+  }
+
+  struct Extremes {
+    Lanes lowest;
+    Lanes highest;
+  };
+
+  // The rows of a node lie scattered in memory: their bins are fetched once and put side by side,
+  // where every cut finds them again.
+  template <class Load>
+  Extremes stage(const Node& node, std::uint32_t feature, Load load) {
+    const std::size_t n = node.rows.size();
+    if (staged_.size() < n) staged_.resize(n);
+    // Copies, which no store of a byte can change.
+    Lanes* const staged = staged_.data();
+    const SampledRow* const rows = node.rows.data();
+    const Lanes first = load(rows[0].rank);
+    Lanes lowest = first;
+    Lanes highest = first;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (i + kPrefetchAhead < n)
+        __builtin_prefetch(node.features.row(rows[i + kPrefetchAhead].rank) + feature);
+      const Lanes lanes = load(rows[i].rank);
+      staged[i] = lanes;
+      take_lower(lowest, lanes);
+      take_higher(highest, lanes);
+    }
+    return {lowest, highest};
   }
 
   // One cut of each feature; those that leave too few rows on a side narrow the range and are
   // drawn again.
-  template <class Load>
   void draw_cuts(const Node& node, std::span<const std::uint32_t> features,
-                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best, Load load) {
+                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best) {
     std::uint32_t waiting = (1u << features.size()) - 1;
     while (true) {
       Lanes cuts{};
@@ -98,53 +115,99 @@ class RandomSearch {
         drawn |= 1u << j;
       }
       if (drawn == 0) return;
-      sum_patterns(node, cuts, drawn, load);
+      if (few_rows_)
+        find_left_rows(node, cuts);
+      else
+        sum_patterns(node, cuts, drawn);
       waiting = 0;
       for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
-        const Stat left = left_sum(j);
-        if (left.count() < node.min_leaf) {
-          range[j].low = static_cast<Bin>(cuts.bin[j] + 1);
-          waiting |= 1u << j;
-        } else if (node.total.count() - left.count() < node.min_leaf) {
-          range[j].high = cuts.bin[j];
-          waiting |= 1u << j;
-        } else {
-          best.propose(node, features[j], cuts.bin[j], left, node.majority(left));
-        }
+        const bool admissible =
+            few_rows_
+                ? propose_subset(node, features[j], cuts.bin[j], left_rows_[j], range[j], best)
+                : propose_sum(node, features[j], cuts.bin[j], left_sum(j), range[j], best);
+        if (!admissible) waiting |= 1u << j;
       }
       if (waiting == 0) return;
     }
   }
 
-  template <class Load>
-  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn, Load load) {
+  // Whether a cut leaves enough rows on both sides; if not, no cut beyond it does.
+  static bool narrow(const Node& node, Bin cut, std::uint32_t left_count, Range& range) {
+    if (left_count < node.min_leaf)
+      range.low = static_cast<Bin>(cut + 1);
+    else if (node.total.count() - left_count < node.min_leaf)
+      range.high = cut;
+    else
+      return true;
+    return false;
+  }
+
+  static bool propose_sum(const Node& node, std::uint32_t feature, Bin cut, const Stat& left,
+                          Range& range, Split<Rule>& best) {
+    if (!narrow(node, cut, left.count(), range)) return false;
+    best.propose(node, feature, cut, left, node.majority(left));
+    return true;
+  }
+
+  bool propose_subset(const Node& node, std::uint32_t feature, Bin cut, std::uint32_t left_rows,
+                      Range& range, Split<Rule>& best) {
+    if (!narrow(node, cut, static_cast<std::uint32_t>(std::popcount(left_rows)), range))
+      return false;
+    if (subsets_.score(node, left_rows) > best.score) {
+      const Stat left = subsets_.sum(left_rows);
+      best.propose(node, feature, cut, left, node.majority(left));
+    }
+    return true;
+  }
+
+  // Of every cut the rows that pass it, one bit each.
+  void find_left_rows(const Node& node, const Lanes& cuts) {
+    static constexpr auto kBits = [] {
+      std::array<std::uint32_t, kLanes> bits{};
+      for (std::size_t j = 0; j < kLanes; ++j) bits[j] = 1u << j;
+      return bits;
+    }();
+    std::array<std::uint32_t, kLanes> left{};
+    for (std::size_t i = 0; i < node.rows.size(); ++i) {
+      const std::uint32_t passed = at_most(staged_[i], cuts);
+      for (std::size_t j = 0; j < kLanes; ++j)
+        left[j] |= (passed & kBits[j]) == kBits[j] ? 1u << i : 0u;
+    }
+    left_rows_ = left;
+  }
+
+  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn) {
     const std::size_t groups =
         (static_cast<std::size_t>(std::bit_width(drawn)) + kCuts - 1) / kCuts;
     switch (groups) {
       case 1:
-        sum_patterns<1>(node, cuts, load);
+        sum_patterns<1>(node, cuts);
         break;
       case 2:
-        sum_patterns<2>(node, cuts, load);
+        sum_patterns<2>(node, cuts);
         break;
       case 3:
-        sum_patterns<3>(node, cuts, load);
+        sum_patterns<3>(node, cuts);
         break;
       default:
-        sum_patterns<4>(node, cuts, load);
+        sum_patterns<4>(node, cuts);
         break;
     }
   }
 
-  template <std::size_t Groups, class Load>
-  void sum_patterns(const Node& node, const Lanes& cuts, Load load) {
+  template <std::size_t Groups>
+  void sum_patterns(const Node& node, const Lanes& cuts) {
     std::fill_n(patterns_.begin(), Groups * kPatterns, Stat{});
-    for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const std::uint32_t passed = at_most(load(node.rows[i].rank), cuts);
+    Stat* const patterns = patterns_.data();
+    const Lanes* const staged = staged_.data();
+    const Lanes at = cuts;
+    const std::size_t n = node.rows.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t passed = at_most(staged[i], at);
       const Stat label = node.labels[i];
       for (std::size_t g = 0; g < Groups; ++g)
-        patterns_[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
+        patterns[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
     }
   }
 
@@ -253,7 +316,11 @@ class RandomSearch {
 
   PaddedRows rows_;
   int n_thresholds_;
+  std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node
   std::array<Stat, kLanes / kCuts * kPatterns> patterns_{};
+  bool few_rows_ = false;
+  RowSubsets<Rule> subsets_;
+  std::array<std::uint32_t, kLanes> left_rows_{};
   std::array<std::uint32_t, kBinCells> count_{};
   std::vector<Bin> choices_;
   std::vector<Bin> categories_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,9 @@ inline double from_key(std::uint64_t key) {
   return std::bit_cast<double>(key & sign ? key ^ sign : ~key);
 }
 
-// Sorts numbers, none of them NaN.
-inline void radix_sort(std::vector<double>& values) {
+// Sorts keys; what stands beside a key goes with it, and equal keys stay in order. Fewer than 2^32.
+template <class... Beside>
+void radix_sort_keys(std::vector<std::uint64_t>& keys, std::vector<Beside>&... beside) {
   constexpr int kBits = 11;
   constexpr int kPasses = 6;
   constexpr std::size_t kDigits = std::size_t{1} << kBits;
@@ -32,23 +34,37 @@ inline void radix_sort(std::vector<double>& values) {
     return key >> pass * kBits & (kDigits - 1);
   };
 
-  std::vector<std::uint64_t> keys(values.size());
-  std::vector<std::uint64_t> spare(values.size());
   std::vector<std::array<std::uint32_t, kDigits>> counts(kPasses);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    keys[i] = to_key(values[i]);
+  for (const std::uint64_t key : keys)
     for (int pass = 0; pass < kPasses; ++pass)
-      ++counts[static_cast<std::size_t>(pass)][digit(keys[i], pass)];
-  }
+      ++counts[static_cast<std::size_t>(pass)][digit(key, pass)];
+  std::vector<std::uint64_t> spare(keys.size());
+  std::tuple<std::vector<Beside>...> spare_beside{std::vector<Beside>(beside.size())...};
   for (int pass = 0; pass < kPasses; ++pass) {
     auto& count = counts[static_cast<std::size_t>(pass)];
     // Low digits of short decimals, and high ones of numbers of one size, are often all alike.
     if (!keys.empty() && count[digit(keys[0], pass)] == keys.size()) continue;
     std::uint32_t begin = 0;
     for (auto& c : count) begin += std::exchange(c, begin);
-    for (const std::uint64_t key : keys) spare[count[digit(key, pass)]++] = key;
-    keys.swap(spare);
+    std::apply(
+        [&](auto&... to) {
+          for (std::size_t i = 0; i < keys.size(); ++i) {
+            const std::size_t at = count[digit(keys[i], pass)]++;
+            spare[at] = keys[i];
+            ((to[at] = beside[i]), ...);
+          }
+          keys.swap(spare);
+          (beside.swap(to), ...);
+        },
+        spare_beside);
   }
+}
+
+// Sorts numbers, none of them NaN.
+inline void radix_sort(std::vector<double>& values) {
+  std::vector<std::uint64_t> keys(values.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = to_key(values[i]);
+  radix_sort_keys(keys);
   for (std::size_t i = 0; i < keys.size(); ++i) values[i] = from_key(keys[i]);
 }
 
