@@ -31,7 +31,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench instructions accuracy paper docs images engine-test \
+.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images engine-test \
 	engine-test-thread clean
 
 help: ## list the commands
@@ -68,6 +68,9 @@ instructions: $(VENV)/.created ## compare instruction counts of the engine's mai
 accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
 	$(BIN)/python benchmarks/near_oracle.py $(ARGS)
 	$(BIN)/python benchmarks/leaf_size.py $(ARGS)
+
+coverage: $(VENV)/.package $(VENV)/.extra-bench $(VENV)/.extra-demo ## measure coverage and width of intervals and bounds; writes docs/coverage.md (half an hour)
+	$(BIN)/python benchmarks/coverage.py --markdown docs/coverage.md $(ARGS)
 
 paper: $(VENV)/.package $(VENV)/.extra-paper ## rerun every experiment of the paper at its full size (hours); ARGS="--quick" takes minutes
 	$(BIN)/cqrf paper run all --out paper $(ARGS)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cqrf import CensoredQuantileForest
+from cqrf._files import VERSION
 
 FOLDER = Path(__file__).parent / "data"
 LEVELS = [0.1, 0.5, 0.9]
@@ -38,13 +39,18 @@ def hexes(values):
 
 def answers(forest, X):
     """What is held against the stored answers, as hexadecimal floats."""
-    return {
+    found = {
         "predict": hexes(forest.predict(X, LEVELS)),
         "survival": hexes(forest.predict_survival_function(X, times=[2.0, 10.0, 20.0])),
         "oob": hexes(forest.oob_predict(LEVELS)),
         "apply": forest.apply(X).ravel().tolist(),
         "size": forest.min_samples_split_,
     }
+    if forest.ci_group_size > 1:
+        found["std"] = hexes(forest.predict(X, LEVELS, return_std=True)[1])
+    if forest.calibration_ is not None:
+        found["interval"] = hexes(forest.predict_interval(X, 0.8, method="conformal"))
+    return found
 
 
 FORESTS = {
@@ -57,6 +63,7 @@ FORESTS = {
         "min_samples_leaf": 2,
     },
     "kernel": {"censoring_curve": "kernel", "min_samples_split": 10, "max_samples": 0.5},
+    "bags": {"ci_group_size": 3, "min_samples_leaf": 5},
 }
 
 
@@ -65,11 +72,13 @@ def main():
     test, *_ = draw(6, seed=1)
     for name, params in FORESTS.items():
         forest = CensoredQuantileForest(12, random_state=0, **params).fit(X, y, event, weight)
-        forest.save(FOLDER / f"v1_{name}.cqrf")
+        if name in ("right", "left"):
+            forest.calibrate(*draw(60, seed=2)[:3])
+        forest.save(FOLDER / f"v{VERSION}_{name}.cqrf")
         stored = {"X": test.astype(object).where(test.notna(), None).to_dict("list")}
         stored["answers"] = answers(forest, test)
         text = json.dumps(stored, indent=1)
-        (FOLDER / f"v1_{name}.json").write_text(text + "\n", encoding="ascii")
+        (FOLDER / f"v{VERSION}_{name}.json").write_text(text + "\n", encoding="ascii")
 
 
 if __name__ == "__main__":

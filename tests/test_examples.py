@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,3 +45,11 @@ def test_a_page_of_the_guide_has_its_script_and_its_pictures(page):
     assert f"../../examples/{page.stem}.py" in text
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)|^:file: (.*)$", text, re.M):
         assert (page.parent / (link[0] or link[1])).exists(), link
+
+
+@pytest.mark.parametrize("page", GUIDE, ids=lambda page: page.stem)
+def test_code_in_a_page_of_the_guide_runs(page, tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S)
+    if blocks:
+        command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+        subprocess.run(command, cwd=tmp_path, check=True)

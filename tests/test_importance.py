@@ -146,7 +146,7 @@ class TestPermutation:
         for table in (X, data):
             w = out_of_bag_weights(model, table, np.ones(N))[order]
             permuted = _engine.Weights.of_matrix(model.target_.engine, *_sparse(w))
-            points = kernel.transform(model._encoder.encode(table)[order])
+            points = kernel.transform(model._encoder.encode(table))[order]
             predicted.append(
                 model._solve(
                     model._with_censoring(permuted, points), np.array([0.5]), None, None, "clip"

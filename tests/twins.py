@@ -278,3 +278,54 @@ def restricted_mean(time, event, weights, horizon):
     for start, end, height in zip(t, ends, S, strict=True):
         mean += height * max(0.0, min(end, horizon) - start)
     return mean
+
+
+def influence(t, time, event, weights):
+    """What one more unit of weight on each weighted row does to S(t), (n,): a numerical derivative.
+
+    The weights are normalised after the addition, as those of a forest are.
+    """
+
+    def survival(w):
+        times, *_, S, _, _ = kaplan_meier(time, event, w)
+        return step(times, S)(t)
+
+    w = np.asarray(weights, dtype=float) / np.sum(weights)
+    small = 1e-6
+    at, psi = survival(w), np.zeros(len(w))
+    for i in np.flatnonzero(w):
+        more = w.copy()
+        more[i] += small
+        psi[i] = (survival(more) - at) / small
+    return psi
+
+
+def little_bags(tree_weights, group_size, time, event, t):
+    """Mean squares between and within groups (V_b, N) of S(t), from weights (B, n) of the trees."""
+    psi = influence(t, time, event, tree_weights.mean(axis=0))
+    U = tree_weights @ psi
+    groups = U.reshape(-1, group_size)
+    between = np.mean(groups.mean(axis=1) ** 2)
+    return between, (np.mean(groups**2) - between) / (group_size - 1)
+
+
+def calibration(level, weight, event):
+    """P(U <= a) and P(U > a) at the levels of the events, the new row counted as worst for each.
+
+    level (n,) is each row's own; weight(i, a) is what row i stands for at level a. The rows of a
+    risk set are those that come later, equal levels one after the other, events first.
+    """
+    order = np.lexsort((~event, level))
+    below, above = [], []
+    low = high = 1.0
+    for k, row in enumerate(order):
+        if not event[row]:
+            continue
+        w = np.array([weight(i, level[row]) for i in order[k:]])
+        if not below:
+            low *= 1 - w.mean() / (w.sum() + w.mean())
+        low *= 1 - w[0] / w.sum()
+        high *= 1 - w[0] / (w.sum() + w.mean())
+        below.append(1 - low)
+        above.append(high)
+    return level[order][event[order]], np.array(below), np.array(above)

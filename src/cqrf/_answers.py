@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf import _engine
 from cqrf._binning import Binner
-from cqrf._checks import check_choice, check_coverage, check_int, check_quantiles
+from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import (
     CENSORING_CURVES,
     Estimation,
@@ -25,6 +25,7 @@ from cqrf._estimation import (
 )
 from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
+from cqrf._little_bags import LittleBags
 from cqrf._summary import notebook_html
 from cqrf._tables import is_plain, open_table
 from cqrf._tuning import LeafSizePath
@@ -65,6 +66,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     _options: GrowOptions
     _kernel: KernelSpace | None
 
+    @overload
     def predict(
         self,
         X: Any,
@@ -73,7 +75,31 @@ class FittedForest(RegressorMixin, BaseEstimator):
         conditional_after: float | ArrayLike | None = None,
         interpolation: str | None = None,
         unreached: str = "clip",
-    ) -> NDArray[np.float64]:
+        return_std: Literal[False] = False,
+    ) -> NDArray[np.float64]: ...
+
+    @overload
+    def predict(
+        self,
+        X: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        conditional_after: float | ArrayLike | None = None,
+        interpolation: str | None = None,
+        unreached: str = "clip",
+        return_std: bool,
+    ) -> Any: ...
+
+    def predict(
+        self,
+        X: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        conditional_after: float | ArrayLike | None = None,
+        interpolation: str | None = None,
+        unreached: str = "clip",
+        return_std: bool = False,
+    ) -> Any:
         """Predict quantiles of T.
 
         Parameters
@@ -90,40 +116,28 @@ class FittedForest(RegressorMixin, BaseEstimator):
         unreached : {"clip", "nan", "inf"}, default="clip"
             What stands for a quantile that the censored data do not identify: the largest time
             with weight (the smallest under left censoring), NaN, or infinity.
+        return_std : bool, default=False
+            Return standard errors as well; needs a forest with `ci_group_size` of at least 2,
+            and no `conditional_after`.
 
         Returns
         -------
-        ndarray of shape (m,) for one level, (m, q) for several, float64
+        answers : ndarray of shape (m,) for one level, (m, q) for several, float64
+        std : ndarray of the same shape, float64
+            If `return_std`. NaN where the data leave the quantile open.
         """
         levels, scalar = self._levels(quantiles)
-        answers = self._solve(
-            self._estimation(X), levels, conditional_after, interpolation, unreached
-        )
-        return answers[:, 0] if scalar else answers
-
-    def predict_interval(
-        self, X: Any, coverage: float = 0.95, *, unreached: str = "clip"
-    ) -> NDArray[np.float64]:
-        """Predict an interval that holds T with the given probability.
-
-        Its ends are the quantiles of levels ``(1 - coverage) / 2`` and ``(1 + coverage) / 2``.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (m, p)
-            Test points.
-        coverage : float, default=0.95
-            Probability in (0, 1).
-        unreached : {"clip", "nan", "inf"}, default="clip"
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (m, 2), float64
-            Lower and upper end.
-        """
-        tail = (1.0 - check_coverage(coverage)) / 2.0
-        return self.predict(X, quantiles=[tail, 1.0 - tail], unreached=unreached)
+        if check_choice("return_std", return_std, (True, False)) and conditional_after is not None:
+            raise ValueError("return_std does not go with conditional_after")
+        estimation = self._estimation(X)
+        bags = self._little_bags(estimation) if return_std else None
+        answers = self._solve(estimation, levels, conditional_after, interpolation, unreached)
+        results = [answers]
+        if bags is not None:
+            results.append(bags.quantile_std(levels))
+        if scalar:
+            results = [result[:, 0] for result in results]
+        return tuple(results) if return_std else results[0]
 
     def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
         """Tell which quantiles the censored data identify.
@@ -148,8 +162,13 @@ class FittedForest(RegressorMixin, BaseEstimator):
         return identified[:, 0] if scalar else identified
 
     def predict_survival_function(
-        self, X: Any, times: ArrayLike | None = None, return_array: bool = False
-    ) -> NDArray[Any]:
+        self,
+        X: Any,
+        times: ArrayLike | None = None,
+        return_array: bool = False,
+        *,
+        return_std: bool = False,
+    ) -> Any:
         """Predict the survival function S(t) = P(T > t).
 
         Parameters
@@ -161,12 +180,22 @@ class FittedForest(RegressorMixin, BaseEstimator):
         return_array : bool, default=False
             Return values at `times` (at `times_` if none are given) instead of functions.
             Values are also returned whenever `times` is given.
+        return_std : bool, default=False
+            Return values and their standard errors; needs a forest with `ci_group_size` of at
+            least 2.
 
         Returns
         -------
-        ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
+        survival : ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
+        std : ndarray of shape (m, g), float64
+            If `return_std`.
         """
+        check_choice("return_std", return_std, (True, False))
         estimation = self._estimation(X)
+        if return_std:
+            bags = self._little_bags(estimation)
+            grid = self.times_ if times is None else _check_times("times", times)
+            return estimation.curve("survival", grid), bags.survival_std(grid)
         if times is None and not return_array:
             return step_functions(estimation.survival_functions())
         return self._curve(estimation, "survival", times)
@@ -506,6 +535,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
             self.trees_.seed,
             options.n_draws,
             options.replace,
+            options.group_size,
         )
         return self._with_censoring(weights, None if self._kernel is None else self._kernel.points)
 
@@ -545,6 +575,11 @@ class FittedForest(RegressorMixin, BaseEstimator):
             conditional_after=conditional_after,
         )
         return mark_unreached(answers, identified, unreached, mirrored=self.target_.mirrored)
+
+    def _little_bags(self, estimation: Estimation) -> LittleBags:
+        return LittleBags.of(
+            estimation, self.censoring_curve, self._options.group_size, len(self.trees_)
+        )
 
     def _levels(self, quantiles: float | ArrayLike | None) -> tuple[NDArray[np.float64], bool]:
         if quantiles is None:

@@ -86,13 +86,15 @@ def check_quantiles(quantiles: object, name: str = "quantiles") -> tuple[NDArray
     return levels, scalar
 
 
-def check_coverage(coverage: object) -> float:
+def check_coverage(coverage: object, name: str = "coverage") -> float:
     """Check the coverage of an interval: a number strictly between 0 and 1.
 
     Parameters
     ----------
     coverage : float
         Probability that the interval is meant to hold.
+    name : str, default="coverage"
+        Name of the argument, for the message.
 
     Returns
     -------
@@ -100,10 +102,10 @@ def check_coverage(coverage: object) -> float:
         The coverage.
     """
     if not _is_real(coverage):
-        raise TypeError(f"coverage must be a number; received {coverage!r}")
+        raise TypeError(f"{name} must be a number; received {coverage!r}")
     value = float(coverage)  # type: ignore[arg-type]
     if not 0.0 < value < 1.0:
-        raise ValueError(f"coverage must lie strictly between 0 and 1; received {coverage!r}")
+        raise ValueError(f"{name} must lie strictly between 0 and 1; received {coverage!r}")
     return value
 
 

@@ -77,6 +77,7 @@ class ForestGrower:
         n_draws: int,
         replace: bool,
         honest: bool,
+        group_size: int = 1,
     ) -> None: ...
     @property
     def members_per_tree(self) -> int: ...
@@ -136,6 +137,7 @@ class Weights:
         seed: int,
         n_draws: int,
         replace: bool,
+        group_size: int = 1,
     ) -> Weights: ...
     def permuted(
         self,
@@ -163,6 +165,14 @@ class Weights:
         n_threads: int,
         block_size: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
+    def little_bags(
+        self,
+        times: NDArray[np.float64],
+        left_limit: bool,
+        group_size: int,
+        n_threads: int,
+        block_size: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def grid(
         self,
         which: str,
@@ -202,5 +212,5 @@ def kaplan_meier(
 ) -> NDArray[np.float64]: ...
 def check_bins(bins: NDArray[np.uint8], missing: NDArray[np.uint8]) -> None: ...
 def sample_counts(
-    seed: int, tree: int, n_rows: int, n_draws: int, replace: bool
+    seed: int, tree: int, n_rows: int, n_draws: int, replace: bool, group_size: int = 1
 ) -> NDArray[np.uint32]: ...

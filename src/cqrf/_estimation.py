@@ -62,8 +62,8 @@ class Estimation:
 
         Parameters
         ----------
-        quantiles : ndarray of shape (q,)
-            Levels tau.
+        quantiles : ndarray of shape (q,) or (m, q)
+            Levels tau, the same for all test points or not.
         solver, interpolation : str
             As in `solve_quantiles`.
         conditional_after : float or array-like of shape (m,), optional
@@ -80,7 +80,7 @@ class Estimation:
         # Mirrored, the quantile of level tau is the negated quantile of level 1 - tau.
         levels = 1.0 - (1.0 - quantiles) if self.target.mirrored else 1.0 - quantiles
         answers, identified = self.weights.quantiles(
-            np.ascontiguousarray(levels),
+            np.ascontiguousarray(np.atleast_2d(levels)),
             after,
             self.censoring,
             solver,
@@ -121,12 +121,12 @@ class Estimation:
 
     def survival_functions(self) -> list[StepFunction]:
         """S of every test point as a step function with the times that carry weight."""
-        indptr, time_index, survival, _, _ = self._curves()
+        indptr, time_index, survival, _, _ = self.steps()
         return self._step_functions(indptr, time_index, survival)
 
     def censoring_functions(self) -> list[StepFunction]:
         """P(C > t) of every test point as a step function."""
-        indptr, time_index, _, censoring, everywhere = self._curves()
+        indptr, time_index, _, censoring, everywhere = self.steps()
         # A curve that jumps where the forest has no weight is known at all distinct times.
         if everywhere.size:
             n_times = self.target.times.shape[0]
@@ -159,7 +159,20 @@ class Estimation:
             self.block_size,
         )
 
-    def _curves(self) -> tuple[NDArray[Any], ...]:
+    def steps(self) -> tuple[NDArray[Any], ...]:
+        """Compute the curves of all test points, one after the other; mirrored if the target is.
+
+        Returns
+        -------
+        indptr : ndarray of shape (m + 1,), int64
+            Where the steps of each test point begin.
+        time_index : ndarray of shape (steps,), uint32
+            Times with weight, as indices into ``target.times``.
+        survival, censoring : ndarray of shape (steps,), float64
+            S and G there.
+        everywhere : ndarray of shape (m * K,) or (0,), float64
+            G at all times, where it jumps at times without weight.
+        """
         return self.weights.curves(self.censoring, self.n_threads, self.block_size)
 
     def _step_functions(

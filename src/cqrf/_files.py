@@ -28,7 +28,7 @@ from cqrf._progress import ProgressBar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
-VERSION = 1
+VERSION = 2
 
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = struct.Struct("<I")
@@ -108,7 +108,7 @@ def write_file(
 
 def read_file(
     path: str | os.PathLike[str], schema: Schema
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[int, dict[str, Any], dict[str, NDArray[Any]]]:
     """Check a file and map it.
 
     Parameters
@@ -120,6 +120,8 @@ def read_file(
 
     Returns
     -------
+    version : int
+        Version of the format, at most `VERSION`.
     header : dict
         The header without the table of arrays.
     arrays : dict of str to ndarray
@@ -130,7 +132,8 @@ def read_file(
     view = memoryview(content)
     magic, version, header_length = _PREFIX.unpack(view[: _PREFIX.size])
     require(magic == MAGIC, "this is not a cqrf model file")
-    require(version == VERSION, f"version {version} is unknown; this release reads {VERSION}")
+    known = 1 <= version <= VERSION
+    require(known, f"version {version} is unknown; this release reads 1 to {VERSION}")
     header_end = _PREFIX.size + header_length
     require(header_length <= _MAX_HEADER, "the header is too long")
     data_end = len(view) - _CHECKSUM.size
@@ -149,7 +152,7 @@ def read_file(
     )
     header = _from_json(bytes(view[_PREFIX.size : header_end]))
     entries = _check_table(header.pop("arrays", None), schema)
-    return header, _arrays(content, entries, header_end, data_end)
+    return version, header, _arrays(content, entries, header_end, data_end)
 
 
 def _table(shapes: dict[str, tuple[int, ...]], schema: Schema) -> list[dict[str, Any]]:

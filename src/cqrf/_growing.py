@@ -65,6 +65,8 @@ class GrowOptions:
         Whether they are drawn with replacement.
     honest : bool
         Whether one half of them splits and the other fills the leaves.
+    group_size : int
+        Trees that share a half of the training rows, and know no others; 1 if all are known.
     """
 
     rule: str
@@ -76,6 +78,7 @@ class GrowOptions:
     n_draws: int
     replace: bool
     honest: bool
+    group_size: int
 
     @classmethod
     def from_params(cls, params: dict[str, Any], n: int, p: int) -> GrowOptions:
@@ -92,6 +95,12 @@ class GrowOptions:
         )
         max_depth = check_int("max_depth", params["max_depth"], 1, allow_none=True)
         bootstrap = check_choice("bootstrap", params["bootstrap"], (True, False))
+        group_size = check_int("ci_group_size", params["ci_group_size"], 1)
+        if params["n_estimators"] % group_size != 0:
+            raise ValueError(
+                f"n_estimators must be a multiple of ci_group_size={group_size}; "
+                f"received {params['n_estimators']!r}"
+            )
         max_samples = params["max_samples"]
         if isinstance(max_samples, str):
             check_choice("max_samples", max_samples, ("auto",))
@@ -105,10 +114,16 @@ class GrowOptions:
             max_features=check_fraction_or_count(
                 "max_features", params["max_features"], p, allow_names=True
             ),
-            n_draws=check_fraction_or_count("max_samples", max_samples, n),
+            n_draws=check_fraction_or_count("max_samples", max_samples, pool_size(n, group_size)),
             replace=bootstrap,
             honest=check_choice("honest", params["honest"], (True, False)),
+            group_size=group_size,
         )
+
+
+def pool_size(n: int, group_size: int) -> int:
+    """Rows that a tree draws from: all n, or the half that its group knows."""
+    return n if group_size == 1 else n - n // 2
 
 
 def _node_sizes(split: object, leaf: object, n: int) -> tuple[int | None, int]:
@@ -211,6 +226,7 @@ def make_grower(
         n_draws=options.n_draws,
         replace=options.replace,
         honest=options.honest,
+        group_size=options.group_size,
     )
 
 

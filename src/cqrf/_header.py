@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cqrf._checks import check_quantiles
 from cqrf._files import require
-from cqrf._growing import CRITERIA, GrowOptions
+from cqrf._growing import CRITERIA, GrowOptions, pool_size
 from cqrf.features import FeatureEncoder
 
 _COUNT = (int, type(None))
@@ -32,6 +32,7 @@ PARAMETERS: dict[str, tuple[type, ...]] = {
     "bootstrap": (bool,),
     "max_samples": (*_SHARE, str),
     "honest": (bool,),
+    "ci_group_size": (int,),
     "censoring": (str,),
     "censoring_curve": (str,),
     "n_neighbors": _COUNT,
@@ -61,6 +62,20 @@ _CATEGORY_TYPES: dict[str, tuple[type, ...]] = {
     **{f"{sign}int{bits}": (int,) for sign in ("", "u") for bits in (8, 16, 32, 64)},
     **{f"float{bits}": (float,) for bits in (16, 32, 64)},
 }
+
+
+def from_version_1(header: dict[str, Any]) -> None:
+    """Add what version 1 did not know: trees without groups, and no calibration."""
+    for part, name in (("params", "ci_group_size"), ("options", "group_size")):
+        table = header.get(part)
+        require(
+            isinstance(table, dict) and name not in table,
+            f"{part} must be those of version 1, without {name}",
+        )
+        assert isinstance(table, dict)
+        table[name] = 1
+    require("calibration" not in header, "version 1 has no calibration")
+    header["calibration"] = None
 
 
 def plain_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -117,13 +132,15 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
         require(right, f"option {name} cannot be {options[name]!r}")
     rules = {rule for rule, _ in CRITERIA.values()}
     require(options["rule"] in rules, f"there is no rule {options['rule']!r}")
+    size = options["group_size"]
+    require(1 <= size < 2**31, f"option group_size must lie in [1, 2**31), not {size}")
     limits = {
         "n_thresholds": (0, 2**31 - 1),
         "min_samples_split": (2, 2**32 - 1),
         "min_samples_leaf": (1, 2**32 - 1),
         "max_depth": (1, 2**32 - 1),
         "max_features": (1, p),
-        "n_draws": (1, n),
+        "n_draws": (1, pool_size(n, size)),
     }
     for name, (low, high) in limits.items():
         right = low <= options[name] <= high

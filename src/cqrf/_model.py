@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from cqrf import _engine
 from cqrf._binning import Binner
+from cqrf._conformal import Calibration
 from cqrf._files import Schema, read_file, refusing, require, write_file
-from cqrf._growing import GrowOptions, Trees
+from cqrf._growing import GrowOptions, Trees, pool_size
 from cqrf._header import (
     PARAMETERS,
     check_params,
+    from_version_1,
     plain_categories,
     plain_params,
     read_encoder,
@@ -51,10 +53,14 @@ SCHEMA: Schema = {
     "path_size": ("<i8", 1),
     "path_loss": ("<f8", 1),
     "path_std_error": ("<f8", 1),
+    "calibration_level": ("<f8", 1),
+    "calibration_below": ("<f8", 1),
+    "calibration_above": ("<f8", 1),
 }
 _WEIGHT = ("weight",)
 _KERNEL = ("kernel_scale", "kernel_points")
 _PATH = ("path_size", "path_loss", "path_std_error")
+_CALIBRATION = ("calibration_level", "calibration_below", "calibration_above")
 
 _HEADER_KEYS = (
     "params",
@@ -64,6 +70,7 @@ _HEADER_KEYS = (
     "mirrored",
     "seed",
     "bandwidth",
+    "calibration",
 )
 
 
@@ -89,6 +96,8 @@ class Model:
         Points for the kernel censoring curve.
     leaf_size_path : LeafSizePath or None
         How the size of the leaves was chosen.
+    calibration : Calibration or None
+        At which levels quantiles hold.
     """
 
     params: dict[str, Any]
@@ -101,6 +110,7 @@ class Model:
     trees: Trees
     kernel: KernelSpace | None
     leaf_size_path: LeafSizePath | None
+    calibration: Calibration | None
 
 
 def write_model(path: str | os.PathLike[str], model: Model) -> None:
@@ -115,6 +125,7 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         "mirrored": model.target.mirrored,
         "seed": model.trees.seed,
         "bandwidth": None if model.kernel is None else model.kernel.bandwidth,
+        "calibration": None,
     }
     owners: list[Any] = [model.trees, model.target, model.binner]
     arrays = {name: vars(owner)[name] for owner in owners for name in SCHEMA if name in vars(owner)}
@@ -127,18 +138,24 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
     if model.kernel is not None:
         arrays |= zip(_KERNEL, (model.kernel.scale, model.kernel.points), strict=True)
     if model.leaf_size_path is not None:
-        found = model.leaf_size_path
-        arrays |= zip(_PATH, (found.size, found.loss, found.std_error), strict=True)
+        path_found = model.leaf_size_path
+        arrays |= zip(_PATH, (path_found.size, path_found.loss, path_found.std_error), strict=True)
+    if model.calibration is not None:
+        found = model.calibration
+        header["calibration"] = {"n_rows": found.n_rows, "out_of_bag": found.out_of_bag}
+        arrays |= zip(_CALIBRATION, (found.level, found.below, found.above), strict=True)
     write_file(path, header, arrays, SCHEMA)
 
 
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model, its arrays mapped from the file; `ModelFileError` if anything is unsound."""
     with refusing(path):
-        header, arrays = read_file(path, SCHEMA)
+        version, header, arrays = read_file(path, SCHEMA)
+        if version == 1:
+            from_version_1(header)
         require(tuple(header) == _HEADER_KEYS, f"the header must have the keys {_HEADER_KEYS}")
         for name in SCHEMA:
-            optional = name in (*_WEIGHT, *_KERNEL, *_PATH)
+            optional = name in (*_WEIGHT, *_KERNEL, *_PATH, *_CALIBRATION)
             require(optional or name in arrays, f"array {name} is missing")
         binner = _binner(arrays)
         encoder = read_encoder(header["categories"], np.diff(binner.category_offset))
@@ -166,6 +183,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
             trees=_trees(header["seed"], arrays, options, n),
             kernel=kernel,
             leaf_size_path=_leaf_size_path(arrays, options),
+            calibration=_calibration(header["calibration"], arrays),
         )
 
 
@@ -199,7 +217,9 @@ def _target(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Target:
 
 def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, n: int) -> Trees:
     require(type(seed) is int and 0 <= seed < 2**63, "seed is out of range")
-    room = options.n_draws - options.n_draws // 2 if options.honest else n
+    room = pool_size(n, options.group_size)
+    if options.honest:
+        room = options.n_draws - options.n_draws // 2
     require(arrays["members"].shape[1] == room, f"members must have {room} columns")
     trees = Trees(
         nodes=arrays["nodes"],
@@ -214,6 +234,7 @@ def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, 
         seed=seed,  # type: ignore[arg-type]
     )
     _ = trees.engine
+    require(len(trees) % options.group_size == 0, "the last group of trees is not complete")
     return trees
 
 
@@ -250,3 +271,29 @@ def _leaf_size_path(arrays: dict[str, NDArray[Any]], options: GrowOptions) -> Le
     path = LeafSizePath(size, loss, std_error)
     require(path.best == options.min_samples_split, "the path does not lead to min_samples_split")
     return path
+
+
+def _calibration(header: object, arrays: dict[str, NDArray[Any]]) -> Calibration | None:
+    for name in _CALIBRATION:
+        present = (name in arrays) == (header is not None)
+        require(present, f"{name} does not go with the calibration of the header")
+    if header is None:
+        return None
+    require(
+        isinstance(header, dict) and tuple(header) == ("n_rows", "out_of_bag"),
+        "a calibration must have n_rows and out_of_bag",
+    )
+    assert isinstance(header, dict)
+    n_rows, out_of_bag = header.values()
+    level, below, above = (arrays[name] for name in _CALIBRATION)
+    require(
+        type(n_rows) is int and 0 < len(level) <= n_rows and type(out_of_bag) is bool,
+        "the calibration has more levels than rows",
+    )
+    require(len(level) == len(below) == len(above), "a calibration needs three arrays of a length")
+    for name, values in (("level", level), ("below", below), ("above", above[::-1])):
+        # NaN fails every comparison.
+        ascending = bool((values[1:] >= values[:-1]).all())
+        within = bool((values >= 0.0).all() and (values <= 1.0).all())
+        require(ascending and within, f"calibration_{name} is unsound")
+    return Calibration(level, below, above, n_rows, out_of_bag)

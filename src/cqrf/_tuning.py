@@ -106,7 +106,8 @@ def _leaf_size_path(
     if not options.replace:
         n_draws = min(n_draws, math.ceil(_DRAWN * target.n))
     sizes = np.fromiter(_grid(n_draws), dtype=np.uint32)
-    deep = replace(options, n_draws=n_draws, min_samples_split=int(sizes[0]))
+    # Ungrouped: a leaf of the same part of the rows has the same size in all halves together.
+    deep = replace(options, n_draws=n_draws, min_samples_split=int(sizes[0]), group_size=1)
     rows = _spread(target.n, min(target.n, _MAX_SCORED))
     scorer = _engine.LeafSizeScorer(
         make_grower(bins, binner, target, deep, seed), sizes, rows.astype(np.uint32)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cqrf._answers import FittedForest
 from cqrf._binning import Binner
 from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import CENSORING_CURVES, check_solving
@@ -23,6 +22,7 @@ from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
 from cqrf._tables import open_table
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
+from cqrf._uncertainty import CalibratedForest
 from cqrf.features import FeatureEncoder
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
@@ -31,7 +31,7 @@ from cqrf.target import Target, check_sample_weight, parse_outcome
 _MAX_TIMES = 512
 
 
-class CensoredQuantileForest(FittedForest):
+class CensoredQuantileForest(CalibratedForest):
     r"""Conditional quantiles of a time that is only partly observed.
 
     A forest gives the test point x weights :math:`w_i(x)` on the training rows; the quantile of
@@ -77,6 +77,10 @@ class CensoredQuantileForest(FittedForest):
         the leaves of every tree, drawn or not (unless `honest`).
     honest : bool, default=False
         Split with one half of a tree's rows and fill the leaves with the other.
+    ci_group_size : int, default=1
+        Trees per little bag, for standard errors; `n_estimators` must be a multiple of it. The
+        trees of a bag draw from one random half of the rows, which is then what `max_samples` is
+        a part of, and only that half fills their leaves. 1 is off.
     censoring : {"right", "left"}, default="right"
         Whether a censored time is a lower bound of T, or an upper one (detection limits).
     censoring_curve : {"beran", "knn", "kernel", "marginal"}, default="beran"
@@ -123,6 +127,8 @@ class CensoredQuantileForest(FittedForest):
     times_ : ndarray of shape (g,)
         At most 512 times that represent the distinct event times: the columns of
         ``predict_survival_function(X, return_array=True)``.
+    calibration_ : Calibration or None
+        What `calibrate` has found; None before.
     trees_ : Trees
         The grown trees, as arrays.
     target_ : Target
@@ -152,6 +158,7 @@ class CensoredQuantileForest(FittedForest):
         bootstrap: bool = False,
         max_samples: float | str | None = "auto",
         honest: bool = False,
+        ci_group_size: int = 1,
         censoring: str = "right",
         censoring_curve: str = "beran",
         n_neighbors: int | None = None,
@@ -176,6 +183,7 @@ class CensoredQuantileForest(FittedForest):
         self.bootstrap = bootstrap
         self.max_samples = max_samples
         self.honest = honest
+        self.ci_group_size = ci_group_size
         self.censoring = censoring
         self.censoring_curve = censoring_curve
         self.n_neighbors = n_neighbors
@@ -293,6 +301,8 @@ class CensoredQuantileForest(FittedForest):
         self._bins = bins
         self._options = options
         self._kernel = kernel
+        # Other trees have other quantiles.
+        self.calibration_ = None
 
     def _check_params(self) -> None:
         check_int("n_estimators", self.n_estimators, 1)
@@ -393,6 +403,7 @@ class CensoredQuantileForest(FittedForest):
                 trees=self.trees_,
                 kernel=self._kernel,
                 leaf_size_path=self.leaf_size_path_,
+                calibration=self.calibration_,
             ),
         )
 
@@ -435,6 +446,7 @@ class CensoredQuantileForest(FittedForest):
             model.kernel,
             model.leaf_size_path,
         )
+        forest.calibration_ = model.calibration
         return forest
 
     def _check_stored_params(self, n: int, p: int) -> None:

@@ -60,8 +60,10 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target, doub
                       std::uint8_t* identified) {
   constexpr std::array kLevels{0.9, 0.7, 0.5, 0.3, 0.1};
   Monitor monitor;
-  const QuantileAnswer answer{
-      target, {Solver::kRoot, Interpolation::kMidpoint, false}, kLevels, {}, quantiles, identified};
+  const QuantileAnswer answer{target,    {Solver::kRoot, Interpolation::kMidpoint, false},
+                              kLevels,   kLevels.size(),
+                              {},        quantiles,
+                              identified};
   CensoringOptions beran;
   beran.needs_censoring = false;
   predict(source, target, beran, answer, 64, 1, monitor);

@@ -51,7 +51,7 @@ Grown grow_one(const TrainingSet& set, const Sampling& sampling, const GrowOptio
 // Every row that fills the tree is in one leaf, the one that routing finds; members ascend.
 void check_tree(const TrainingSet& set, const Sampling& sampling, const GrowOptions& options,
                 const Grown& grown, std::uint64_t index) {
-  const TreeRows drawn = draw_rows(sampling, tree_key(options.seed, index));
+  const TreeRows drawn = draw_rows(sampling, options.seed, index);
   std::vector<Rank> filling = drawn.filling;
   if (!sampling.honest)
     for (Rank rank = 0; rank < set.feature.n; ++rank) filling.push_back(rank);

@@ -79,7 +79,7 @@ struct SlowTree {
   std::vector<std::vector<NodeId>> way;  // the nodes on every row's way down
 
   SlowTree(const TrainingData& training, const GrowOptions& options, std::uint64_t index)
-      : data(training), drawn(draw_rows(data.sampling, tree_key(options.seed, index))) {
+      : data(training), drawn(draw_rows(data.sampling, options.seed, index)) {
     std::vector<Rank> members(members_per_tree(data.sampling));
     Monitor monitor;
     tree = make_grower(data, options)->grow(index, members.data(), monitor);

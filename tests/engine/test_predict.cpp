@@ -102,8 +102,7 @@ struct Model {
     constexpr std::size_t words = (kRows + 63) / 64;
     std::vector<std::uint64_t> bits(kTrees * words, 0);
     for (std::size_t t = 0; t < kTrees; ++t)
-      for (const Rank rank :
-           draw_rows({kRows, kRows, true, false}, tree_key(options.seed, t)).growing)
+      for (const Rank rank : draw_rows({kRows, kRows, true, false}, options.seed, t).growing)
         bits[t * words + rank / 64] |= std::uint64_t{1} << rank % 64;
     return bits;
   }
@@ -115,7 +114,8 @@ std::vector<double> quantiles(const Source& source, const TargetView& target,
                               int n_threads) {
   std::vector<double> answers(source.rows() * kLevels.size(), NAN);
   std::vector<std::uint8_t> identified(answers.size(), 0);
-  const QuantileAnswer answer{target, {}, kLevels, {}, answers.data(), identified.data()};
+  const QuantileAnswer answer{target,           {}, kLevels, kLevels.size(), {}, answers.data(),
+                              identified.data()};
   Monitor monitor;
   predict(source, target, censoring, answer, block_size, n_threads, monitor);
   return answers;
@@ -272,7 +272,8 @@ TEST(predict_condition_of_every_row) {
     after[row] = row % 3 == 0 ? NAN : static_cast<double>(row);
   std::vector<double> answers(after.size() * kLevels.size(), NAN);
   std::vector<std::uint8_t> identified(answers.size(), 0);
-  const QuantileAnswer answer{model.target, {}, kLevels, after, answers.data(), identified.data()};
+  const QuantileAnswer answer{model.target,     {}, kLevels, kLevels.size(), after, answers.data(),
+                              identified.data()};
   Monitor monitor;
   predict(model.source(), model.target, {}, answer, 8, 2, monitor);
   const auto plain = quantiles(model.source(), model.target, {}, 8, 1);

@@ -49,6 +49,7 @@ def everything(tmp_path_factory):
         categorical_features=["colour", "ward"],
         random_state=0,
     ).fit(X, y, event, weight)
+    forest.calibrate(X, y, event)
     path = tmp_path_factory.mktemp("everything") / "model.cqrf"
     forest.save(path)
     return path.read_bytes()
@@ -116,8 +117,8 @@ def test_attack_is_refused(everything, tmp_path, name, change, reason):
 def test_nothing_of_the_claimed_size_is_allocated(everything, tmp_path):
     # With no more than half a gigabyte to spare, an allocation of terabytes would be a MemoryError.
     draft = Draft(everything)
-    draft.entry("path_std_error")["shape"] = [2**38]
-    draft.entry("path_std_error")["length"] = 2**41
+    draft.entry("calibration_above")["shape"] = [2**38]
+    draft.entry("calibration_above")["length"] = 2**41
     limits = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**29, limits[1]))
@@ -151,6 +152,9 @@ def assert_sound(forest, X):
             assert (np.diff(trees.members[t, begin:end].astype(int)) > 0).all()
     assert np.isfinite(forest.predict(X, [0.1, 0.5, 0.9])).all()
     assert np.isfinite(forest.predict(X)).all()
+    if forest.calibration_ is not None:
+        bounds = forest.predict_interval(X, method="conformal")
+        assert (bounds[:, 0] <= bounds[:, 1]).all()
     assert ((forest.apply(X) >= 0) & (forest.apply(X) < n)).all()
     np.testing.assert_allclose(forest.forest_weights(X).sum(axis=1), 1.0)
     survival = forest.predict_survival_function(X, return_array=True)

@@ -192,7 +192,7 @@ def _grid(forest: Any, X: Any, column: int, resolution: int) -> NDArray[Any]:
     if column in categories:
         known: NDArray[Any] = categories[column]
         return known
-    given = forest._encoder.encode(X)[:, column]
+    given = forest._encoder.encode(X, 1).column(column)
     values = np.unique(given[~np.isnan(given)])
     if len(values) < 2:
         binner = forest._binner

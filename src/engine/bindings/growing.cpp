@@ -51,7 +51,7 @@ class ForestGrower {
   ForestGrower(Table<Bin> bins, Vector<Bin> missing, Vector<std::uint8_t> categorical,
                Vector<double> times, Vector<TimeIndex> time_index, Vector<std::uint8_t> event,
                Vector<double> survival, std::optional<Vector<double>> weight, GrowOptions options,
-               std::size_t n_draws, bool replace, bool honest)
+               std::size_t n_draws, bool replace, bool honest, std::size_t group_size)
       : arrays_{bins, missing, categorical, times, time_index, event, survival}, options_(options) {
     const std::size_t n = bins.shape(0);
     require(n > 0 && n < kMaxRows, "number of rows out of range");
@@ -62,13 +62,11 @@ class ForestGrower {
                 survival.size() == times.size(),
             "one outcome per row is needed");
     for (const TimeIndex k : view(time_index)) require(k < times.size(), "time index out of range");
-    require(n_draws > 0 && n_draws < kMaxRows && (replace || n_draws <= n),
-            "number of draws out of range");
+    data_.sampling = make_sampling(n, n_draws, replace, honest, group_size);
     require(options.min_samples_leaf > 0, "min_samples_leaf must be positive");
     data_.features = {bins.data(), bins.shape(1), view(missing), view(categorical)};
     data_.outcomes = {view(times), view(time_index), view(event), view(survival),
                       replace ? n_draws : n};
-    data_.sampling = {n, n_draws, replace, honest};
     if (weight) {
       require(weight->size() == n, "one weight per row is needed");
       // The rule of many small columns needs some bits for itself.
@@ -181,19 +179,19 @@ void bind_growing(nb::module_& module) {
              std::optional<Vector<double>> weight, const std::string& criterion, int n_thresholds,
              std::uint32_t min_samples_split, std::uint32_t min_samples_leaf,
              std::uint32_t max_depth, std::uint32_t max_features, std::uint64_t seed,
-             std::size_t n_draws, bool replace, bool honest) {
+             std::size_t n_draws, bool replace, bool honest, std::size_t group_size) {
             const GrowOptions options{
                 criterion,    n_thresholds, min_samples_split, min_samples_leaf, max_depth,
                 max_features, seed};
             new (self) ForestGrower(bins, missing, categorical, times, time_index, event, survival,
-                                    weight, options, n_draws, replace, honest);
+                                    weight, options, n_draws, replace, honest, group_size);
           },
           nb::kw_only(), nb::arg("bins"), nb::arg("missing"), nb::arg("categorical"),
           nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("survival"),
           nb::arg("weight").none(), nb::arg("criterion"), nb::arg("n_thresholds"),
           nb::arg("min_samples_split"), nb::arg("min_samples_leaf"), nb::arg("max_depth"),
           nb::arg("max_features"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
-          nb::arg("honest"))
+          nb::arg("honest"), nb::arg("group_size") = 1)
       .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
       .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
            nb::arg("members"));
@@ -208,16 +206,16 @@ void bind_growing(nb::module_& module) {
   module.def(
       "sample_counts",
       [](std::uint64_t seed, std::uint64_t tree, std::size_t n_rows, std::size_t n_draws,
-         bool replace) {
-        require(n_rows > 0 && n_draws > 0 && (replace || n_draws <= n_rows), "nothing to draw");
-        const TreeRows drawn = draw_rows({n_rows, n_draws, replace, false}, tree_key(seed, tree));
+         bool replace, std::size_t group_size) {
+        const TreeRows drawn =
+            draw_rows(make_sampling(n_rows, n_draws, replace, false, group_size), seed, tree);
         std::vector<std::uint32_t> counts(n_rows, 0);
         for (std::size_t i = 0; i < drawn.growing.size(); ++i)
           counts[drawn.growing[i]] = drawn.multiplicity[i];
         return to_numpy(std::move(counts));
       },
       nb::arg("seed"), nb::arg("tree"), nb::arg("n_rows"), nb::arg("n_draws"), nb::arg("replace"),
-      "How often a tree draws each rank, (n_rows,) uint32.");
+      nb::arg("group_size") = 1, "How often a tree draws each rank, (n_rows,) uint32.");
 }
 
 }  // namespace cqrf::bindings

@@ -10,6 +10,7 @@
 #include <optional>
 #include <variant>
 
+#include "../prediction/little_bags.hpp"
 #include "../prediction/permuted.hpp"
 #include "../prediction/predict.hpp"
 #include "../random.hpp"
@@ -181,17 +182,18 @@ class Weights {
 
   static std::unique_ptr<Weights> out_of_bag(const BoundForest& forest, const Target& target,
                                              Table<Bin> bins, std::uint64_t seed,
-                                             std::size_t n_draws, bool replace) {
+                                             std::size_t n_draws, bool replace,
+                                             std::size_t group_size) {
     check(forest, target, bins);
     const std::size_t n = target.get().time_index.size();
     require(bins.shape(0) == n, "bins must be those of the training rows");
-    require(n_draws > 0 && (replace || n_draws <= n), "number of draws out of range");
+    const Sampling sampling = make_sampling(n, n_draws, replace, false, group_size);
     auto self = std::unique_ptr<Weights>(new Weights(target));
     self->bins_ = bins;
     const std::size_t words = (n + 63) / 64;
     self->in_bag_.assign(forest.get().n_trees() * words, 0);
     for (std::size_t t = 0; t < forest.get().n_trees(); ++t)
-      for (const Rank rank : draw_rows({n, n_draws, replace, false}, tree_key(seed, t)).growing)
+      for (const Rank rank : draw_rows(sampling, seed, t).growing)
         self->in_bag_[t * words + (rank >> 6)] |= std::uint64_t{1} << (rank & 63);
     self->source_.emplace(
         OutOfBagSource(forest.get(), target.get(), view(*self->bins_), self->in_bag_));
@@ -248,22 +250,44 @@ class Weights {
     return std::visit([](const auto& source) { return source.rows(); }, *source_);
   }
 
-  nb::tuple quantiles(Vector<double> levels, std::optional<Vector<double>> after,
+  // levels: one row for all test points, or one for each.
+  nb::tuple quantiles(Table<double> levels, std::optional<Vector<double>> after,
                       const Censoring& censoring, const std::string& solver,
                       const std::string& interpolation, bool mirrored, int n_threads,
                       std::size_t block_size) const {
-    const std::size_t size = rows() * levels.size();
-    require(!after || after->size() == rows(), "conditional_after must have one entry per row");
-    std::vector<double> answers(size, kNaN);
-    std::vector<std::uint8_t> identified(size, 0);
-    const QuantileAnswer answer{
-        target_.get(),  {parse_solver(solver), parse_interpolation(interpolation), mirrored},
-        view(levels),   after ? view(*after) : std::span<const double>{},
-        answers.data(), identified.data()};
-    run(answer, censoring, n_threads, block_size, solver == "argmin");
     const std::size_t m = rows();
-    return nb::make_tuple(to_numpy(std::move(answers), {m, levels.size()}),
-                          to_numpy(std::move(identified), {m, levels.size()}));
+    const std::size_t n_levels = levels.shape(1);
+    require(levels.shape(0) == 1 || levels.shape(0) == m, "levels must have one row, or one each");
+    require(!after || after->size() == rows(), "conditional_after must have one entry per row");
+    std::vector<double> answers(m * n_levels, kNaN);
+    std::vector<std::uint8_t> identified(m * n_levels, 0);
+    const QuantileAnswer answer{
+        target_.get(),
+        {parse_solver(solver), parse_interpolation(interpolation), mirrored},
+        view(levels),
+        n_levels,
+        after ? view(*after) : std::span<const double>{},
+        answers.data(),
+        identified.data()};
+    run(answer, censoring, n_threads, block_size, solver == "argmin");
+    return nb::make_tuple(to_numpy(std::move(answers), {m, n_levels}),
+                          to_numpy(std::move(identified), {m, n_levels}));
+  }
+
+  // Mean squares between and within groups of trees of what moves S at the times, (m, q) each.
+  nb::tuple little_bags(Table<double> times, bool left_limit, std::size_t group_size, int n_threads,
+                        std::size_t block_size) const {
+    const auto* source = std::get_if<ForestSource>(&*source_);
+    const std::size_t m = rows();
+    require(source && times.shape(0) == m, "one row of times per test point is needed");
+    require(group_size > 1 && source->n_trees() % group_size == 0, "groups are not complete");
+    std::vector<double> between(times.size(), kNaN);
+    std::vector<double> noise(times.size(), kNaN);
+    const std::size_t q = times.shape(1);
+    run(LittleBagsAnswer{target_.get(), *source, group_size, view(times), q, left_limit,
+                         between.data(), noise.data()},
+        Censoring{"beran", 0, {}, {}}, n_threads, block_size, false);
+    return nb::make_tuple(to_numpy(std::move(between), {m, q}), to_numpy(std::move(noise), {m, q}));
   }
 
   Output<double> grid(const std::string& which, Vector<double> times, bool left_limit,
@@ -411,7 +435,7 @@ void bind_prediction(nb::module_& module) {
                   nb::arg("bins"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
       .def_static("out_of_bag", &Weights::out_of_bag, nb::arg("forest"), nb::arg("target"),
                   nb::arg("bins"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
-                  nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
+                  nb::arg("group_size") = 1, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
       .def_static("of_matrix", &Weights::of_matrix, nb::arg("target"), nb::arg("indptr"),
                   nb::arg("indices"), nb::arg("values"), nb::keep_alive<0, 1>())
       .def("permuted", &Weights::permuted, nb::arg("permuted"), nb::arg("ranks"), nb::arg("donors"),
@@ -420,6 +444,8 @@ void bind_prediction(nb::module_& module) {
       .def("quantiles", &Weights::quantiles, nb::arg("levels"), nb::arg("after").none(),
            nb::arg("censoring"), nb::arg("solver"), nb::arg("interpolation"), nb::arg("mirrored"),
            nb::arg("n_threads"), nb::arg("block_size"))
+      .def("little_bags", &Weights::little_bags, nb::arg("times"), nb::arg("left_limit"),
+           nb::arg("group_size"), nb::arg("n_threads"), nb::arg("block_size"))
       .def("grid", &Weights::grid, nb::arg("which"), nb::arg("times"), nb::arg("left_limit"),
            nb::arg("censoring"), nb::arg("n_threads"), nb::arg("block_size"))
       .def("restricted_mean", &Weights::restricted_mean, nb::arg("horizon"), nb::arg("mirrored"),

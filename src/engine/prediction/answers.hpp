@@ -23,7 +23,8 @@ namespace cqrf {
 struct QuantileAnswer {
   const TargetView& target;
   SolveOptions options;
-  std::span<const double> levels;  // 1 - tau
+  std::span<const double> levels;  // 1 - tau: (q,) for all rows, or (m, q)
+  std::size_t n_levels;            // q
   std::span<const double> after;   // (m,) or empty
   double* quantiles;
   std::uint8_t* identified;
@@ -32,8 +33,9 @@ struct QuantileAnswer {
   Worker worker() const { return QuantileSolver(options); }
   void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker& solver) const {
     const double condition = after.empty() ? std::numeric_limits<double>::quiet_NaN() : after[row];
-    solver.solve(target, curve, levels, condition, quantiles + row * levels.size(),
-                 identified + row * levels.size());
+    const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
+    solver.solve(target, curve, levels.subspan(first, n_levels), condition,
+                 quantiles + row * n_levels, identified + row * n_levels);
   }
 };
 

@@ -48,6 +48,7 @@ class ForestSource {
       : forest_(forest), target_(target), bins_(bins) {}
 
   std::size_t rows() const { return bins_.size() / forest_.n_features(); }
+  std::size_t n_trees() const { return forest_.n_trees(); }
 
   void prepare(std::size_t begin, std::size_t end, Block& block) const {
     find_leaves(forest_, bins_.data(), begin, end, block);
@@ -60,6 +61,20 @@ class ForestSource {
       if (t + kAhead < trees) prefetch(forest_.leaf_members(t + kAhead, leaves[t + kAhead]));
       add_leaf(forest_.leaf_members(t, leaves[t]), out);
     }
+  }
+
+  // The mean over one tree's leaf of a value that every rank has, (n,).
+  double leaf_mean(std::size_t row, std::size_t tree, const Block& block,
+                   std::span<const double> values) const {
+    const std::size_t at = (row - block.begin) * forest_.n_trees() + tree;
+    double sum = 0;
+    double total = 0;
+    for (const Rank rank : forest_.leaf_members(tree, block.leaves[at])) {
+      const double weight = target_.weight.empty() ? 1.0 : target_.weight[rank];
+      sum += weight * values[rank];
+      total += weight;
+    }
+    return sum / total;
   }
 
  private:

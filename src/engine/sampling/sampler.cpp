@@ -1,9 +1,12 @@
 #include "sampler.hpp"
 
+#include <stdexcept>
+
 namespace cqrf {
 namespace {
 
-enum Stream : std::uint64_t { kDraw = 0x5a11, kHalves = 0x5a12 };
+// Groups have numbers of their own: the key of a group is that of no tree's stream.
+enum Stream : std::uint64_t { kDraw = 0x5a11, kHalves = 0x5a12, kGroup = 0x5a14 };
 
 // `take` of the `size` items in order, every subset equally likely (selection sampling).
 template <class Take, class Leave>
@@ -18,8 +21,8 @@ void select(std::size_t size, std::size_t take, Random& random, Take on_take, Le
   }
 }
 
-void draw_distinct(const Sampling& sampling, std::uint64_t key, TreeRows& out) {
-  const std::size_t n = sampling.n_rows;
+// Draws from the first `n` ranks.
+void draw_distinct(const Sampling& sampling, std::size_t n, std::uint64_t key, TreeRows& out) {
   Random random(child_key(key, kDraw));
   if (sampling.replace) {
     std::vector<std::uint32_t> count(n, 0);
@@ -49,11 +52,37 @@ void draw_distinct(const Sampling& sampling, std::uint64_t key, TreeRows& out) {
   out.multiplicity.assign(out.growing.size(), 1);
 }
 
+// The half of the rows that a group of trees knows, ascending.
+std::vector<Rank> group_half(const Sampling& sampling, std::uint64_t seed, std::uint64_t group) {
+  std::vector<Rank> half;
+  half.reserve(sampling.pool_size());
+  Random random(child_key(tree_key(seed, group), kGroup));
+  select(
+      sampling.n_rows, sampling.pool_size(), random,
+      [&](std::size_t r) { half.push_back(static_cast<Rank>(r)); }, [](std::size_t) {});
+  return half;
+}
+
 }  // namespace
 
-TreeRows draw_rows(const Sampling& sampling, std::uint64_t tree_key) {
+Sampling make_sampling(std::size_t n_rows, std::size_t n_draws, bool replace, bool honest,
+                       std::size_t group_size) {
+  const Sampling sampling{n_rows, n_draws, replace, honest, group_size};
+  if (n_rows == 0 || n_draws == 0 || n_draws >= kMaxRows || group_size == 0 ||
+      (!replace && n_draws > sampling.pool_size()))
+    throw std::invalid_argument("number of draws out of range");
+  return sampling;
+}
+
+TreeRows draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree) {
+  const std::uint64_t key = tree_key(seed, tree);
   TreeRows drawn;
-  draw_distinct(sampling, tree_key, drawn);
+  draw_distinct(sampling, sampling.pool_size(), key, drawn);
+  if (sampling.grouped()) {
+    const std::vector<Rank> half = group_half(sampling, seed, tree / sampling.group_size);
+    for (Rank& rank : drawn.growing) rank = half[rank];
+    if (!sampling.honest) drawn.filling = half;
+  }
   if (!sampling.honest) return drawn;
   // One row cannot be halved: it grows (a single leaf) and fills.
   if (drawn.growing.size() < 2) {
@@ -61,7 +90,7 @@ TreeRows draw_rows(const Sampling& sampling, std::uint64_t tree_key) {
     return drawn;
   }
   TreeRows halves;
-  Random random(child_key(tree_key, kHalves));
+  Random random(child_key(key, kHalves));
   select(
       drawn.growing.size(), drawn.growing.size() / 2, random,
       [&](std::size_t i) {

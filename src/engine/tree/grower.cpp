@@ -33,17 +33,17 @@ class Grower final : public TreeGrower {
         rule_(data.outcomes),
         search_(data.features, data.sampling.n_rows, options.n_thresholds),
         feature_order_(data.features.n_features),
-        all_rows_(data.sampling.honest ? 0 : data.sampling.n_rows) {
+        all_rows_(data.sampling.honest || data.sampling.grouped() ? 0 : data.sampling.n_rows) {
     std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
   }
 
   Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) override {
     const std::uint64_t key = tree_key(options_.seed, tree_index);
-    const TreeRows drawn = draw_rows(data_.sampling, key);
+    const TreeRows drawn = draw_rows(data_.sampling, options_.seed, tree_index);
     start(drawn);
     Tree tree;
     split_all(tree, child_key(key, kNodeStream), monitor);
-    if (data_.sampling.honest) {
+    if (!drawn.filling.empty()) {
       prune_empty(tree, data_.features, drawn.filling);
       leaf_of_.assign(drawn.filling.size(), kNoLeaf);
       route(tree, drawn.filling);
@@ -246,8 +246,8 @@ std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOpti
 }
 
 std::size_t members_per_tree(const Sampling& sampling) {
-  if (!sampling.honest) return sampling.n_rows;
-  const std::size_t distinct = std::min(sampling.n_rows, sampling.n_draws);
+  if (!sampling.honest) return sampling.pool_size();
+  const std::size_t distinct = std::min(sampling.pool_size(), sampling.n_draws);
   return distinct - distinct / 2;
 }
 

@@ -19,6 +19,8 @@ LeafSizeScorer::LeafSizeScorer(const TrainingData& data, const GrowOptions& opti
       rows_(std::move(rows)),
       answers_(rows_.size() * sizes_.size()),
       n_trees_(rows_.size(), 0) {
+  // An answer is the mean of all rows but one.
+  if (data.sampling.grouped()) throw std::invalid_argument("leaf sizes need ungrouped trees");
   if (sizes_.empty() || !std::is_sorted(sizes_.begin(), sizes_.end()))
     throw std::invalid_argument("sizes must be ascending");
   for (const Rank row : rows_)
@@ -55,7 +57,7 @@ LeafSizeScorer::Scored LeafSizeScorer::grow(Scratch& scratch, std::uint64_t tree
   const std::vector<Node>& nodes = scored.tree.nodes;
   scored.nodes.resize(nodes.size());
 
-  const TreeRows drawn = draw_rows(data_.sampling, tree_key(options_.seed, tree_index));
+  const TreeRows drawn = draw_rows(data_.sampling, options_.seed, tree_index);
   scored.drawn.assign(data_.sampling.n_rows, false);
   for (const Rank rank : drawn.filling) scored.drawn[rank] = true;
   for (const Rank rank : drawn.growing) scored.drawn[rank] = true;

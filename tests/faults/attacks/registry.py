@@ -58,16 +58,36 @@ def magic_of_a_text_transfer(draft):
     draft.magic = b"\x89cqrf\n\x1a\x01"
 
 
-@attack("version 2 is unknown")
+@attack("version 3 is unknown")
 def future_version(draft):
     """The file of a later release."""
-    draft.version = 2
+    draft.version = 3
 
 
 @attack("version 0 is unknown")
 def version_zero(draft):
     """A version that never was."""
     draft.version = 0
+
+
+@attack("without ci_group_size")
+def old_version_with_a_new_parameter(draft):
+    """A file of version 1 that knows groups of trees."""
+    draft.version = 1
+
+
+@attack("without group_size")
+def old_version_with_a_new_option(draft):
+    """A file of version 1 whose trees have groups."""
+    draft.version = 1
+    del draft.header["params"]["ci_group_size"]
+
+
+@attack("no calibration")
+def old_version_with_a_calibration(draft):
+    """A file of version 1 that is calibrated."""
+    draft.version = 1
+    del draft.header["params"]["ci_group_size"], draft.header["options"]["group_size"]
 
 
 @attack("header is longer than the file")
@@ -116,7 +136,7 @@ def filled_gaps(draft):
 def last_array_missing(draft):
     """The table is right, but its last array is not in the file."""
     draft.entry("nodes")
-    del draft.arrays["path_std_error"]
+    del draft.arrays["calibration_above"]
 
 
 # The header as JSON.
@@ -330,8 +350,8 @@ def huge_shape_and_length(draft):
 @attack("ends after the file")
 def huge_last_array(draft):
     """A shape, a length and nothing after it: only the size of the file is in the way."""
-    draft.entry("path_std_error")["shape"] = [2**50]
-    draft.entry("path_std_error")["length"] = 2**53
+    draft.entry("calibration_above")["shape"] = [2**50]
+    draft.entry("calibration_above")["length"] = 2**53
 
 
 @attack("must have length")
@@ -394,6 +414,9 @@ set_key("max_features", "all", PARAMS, "max_features")
 set_key("max_features", 99, PARAMS, "max_features")
 set_key("max_samples", 10**6, PARAMS, "max_samples")
 set_key("bootstrap cannot", 1, PARAMS, "bootstrap")
+set_key("ci_group_size must be at least 1", 0, PARAMS, "ci_group_size")
+set_key("ci_group_size cannot", None, PARAMS, "ci_group_size")
+set_key("multiple of ci_group_size", 3, PARAMS, "ci_group_size")
 set_key("censoring must be one of", "interval", PARAMS, "censoring")
 set_key("censoring_curve must be one of", "cox", PARAMS, "censoring_curve")
 set_key("n_neighbors must not exceed", 10**9, PARAMS, "n_neighbors")
@@ -426,6 +449,10 @@ set_key("n_draws must lie", 0, OPTIONS, "n_draws")
 set_key("n_draws must lie", 10**12, OPTIONS, "n_draws")
 set_key("replace cannot", 0, OPTIONS, "replace")
 set_key("members must have", True, OPTIONS, "honest")
+set_key("group_size must lie", 0, OPTIONS, "group_size")
+set_key("group_size must lie", -2, OPTIONS, "group_size")
+set_key("option group_size cannot", 2.0, OPTIONS, "group_size")
+set_key("n_draws must lie", 2, OPTIONS, "group_size")
 
 set_key("mirrored must be", 0, "mirrored")
 set_key("seed is out of range", -1, "seed")
@@ -621,6 +648,38 @@ def path_without_losses(draft):
 def path_of_fewer_losses(draft):
     """Sizes without a loss."""
     draft.arrays["path_loss"] = draft.arrays["path_loss"][:-1]
+
+
+set_key("does not go with the calibration", None, "calibration")
+set_key("must have n_rows", {}, "calibration")
+set_key("must have n_rows", [80, True], "calibration")
+set_key("more levels than rows", 0, "calibration", "n_rows")
+set_key("more levels than rows", 80.0, "calibration", "n_rows")
+set_key("more levels than rows", 1, "calibration", "out_of_bag")
+set_item("calibration_level", 0, np.nan, "calibration_level is unsound")
+set_item("calibration_level", -1, 1.5, "calibration_level is unsound")
+set_item("calibration_below", 0, 1.0, "calibration_below is unsound")
+set_item("calibration_above", 0, 0.0, "calibration_above is unsound")
+set_item("calibration_above", -1, -0.1, "calibration_above is unsound")
+
+
+@attack("does not go with the calibration")
+def calibration_without_levels(draft):
+    """A part of the calibration."""
+    del draft.arrays["calibration_level"]
+
+
+@attack("three arrays of a length")
+def calibration_of_fewer_levels(draft):
+    """Probabilities without a level."""
+    draft.arrays["calibration_level"] = draft.arrays["calibration_level"][:-1]
+
+
+@attack("more levels than rows")
+def calibration_without_events(draft):
+    """A calibration that knows nothing."""
+    for name in ("level", "below", "above"):
+        draft.arrays[f"calibration_{name}"] = draft.arrays[f"calibration_{name}"][:0]
 
 
 # Trees. Words of a node: child, feature, rule, index.

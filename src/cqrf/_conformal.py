@@ -1,0 +1,172 @@
+r"""Conformal calibration under censoring: the levels at which the forest's quantiles hold.
+
+The bounds are nested: with :math:`\hat q_a(x)` the forest's quantile of level a, the lower bounds
+are :math:`\hat q_a(X)`, and T is missed by those with a above its own level
+:math:`U = \sup\{a : \hat q_a(X) \le T\}`. So what is needed is the law of U, from rows that the
+forest has not seen, and of which some are censored: :math:`U_i` is then only known to be at least
+the level of the censoring time. With the forest's own censoring curve as weights, a row that is
+still at risk at level a stands for
+
+.. math:: w_i(a) = 1 / \hat G\bigl(\hat q_a(X_i)- \mid X_i\bigr)
+
+rows, and the law of U is the weighted Kaplan-Meier curve
+
+.. math::
+
+    P(U > a) = \prod_{u_k \le a} \Bigl(1 - \frac{w_k(u_k)}{\sum_{i : U_i \ge u_k} w_i(u_k)}\Bigr).
+
+It is right if G is (weights undo the censoring), and also if the forest's quantiles are (U is then
+independent of X and of C, and weights do not matter). The row to be predicted is one more row: it
+is put where it does most harm, at level 0 for a lower bound and at infinity for an upper one, with
+the mean weight of the rows at risk. Without censoring this is split conformal prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf._estimation import Estimation
+
+Array = NDArray[np.float64]
+
+# Weights are taken from the middle of so many classes of levels.
+_CLASSES = 200
+# A row stands for no more than twenty: beyond, one row would decide.
+_LEAST_CENSORING = 0.05
+# Of products of some thousand factors.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What the calibration rows say of the forest's quantiles.
+
+    Attributes
+    ----------
+    level : ndarray of shape (k,), float64
+        Levels at which rows have their event, ascending, in [0, 1]; under left censoring those
+        of the negated times.
+    below : ndarray of shape (k,), float64
+        P(U <= level), the row to be predicted counted as the lowest.
+    above : ndarray of shape (k,), float64
+        P(U > level), the row to be predicted counted as the highest.
+    n_rows : int
+        Number of calibration rows.
+    out_of_bag : bool
+        Whether they are the training rows, out-of-bag.
+    """
+
+    level: Array
+    below: Array
+    above: Array
+    n_rows: int
+    out_of_bag: bool
+
+    def lower_level(self, miss: float) -> float:
+        """Find the largest level whose quantiles are above T with probability `miss` at most.
+
+        Zero if there is none: no quantile is low enough.
+        """
+        beyond = self.below > miss + _ROUNDING
+        return float(self.level[np.argmax(beyond)] if beyond.any() else self.level[-1])
+
+    def upper_level(self, miss: float) -> float:
+        """Find the smallest level whose quantiles are below T with probability `miss` at most.
+
+        One if there is none: the rows do not say how far T goes.
+        """
+        within = self.above <= miss + _ROUNDING
+        return float(self.level[np.argmax(within)]) if within.any() else 1.0
+
+
+def calibrate(
+    estimation: Estimation, time: Array, event: NDArray[np.bool_], *, out_of_bag: bool
+) -> Calibration:
+    """Calibrate quantiles by the outcomes of the rows they were predicted for.
+
+    Parameters
+    ----------
+    estimation : Estimation
+        Weights of the m calibration rows on the training rows.
+    time : ndarray of shape (m,), float64
+        Their observed times; negated under left censoring.
+    event : ndarray of shape (m,), bool
+        Whether the event was seen.
+    out_of_bag : bool
+        Whether they are the training rows.
+    """
+    level, weight = _levels_and_weights(estimation, time)
+    known = ~np.isnan(level)
+    if not event[known].any():
+        raise ValueError("event is never True: quantiles cannot be calibrated")
+    level, weight, event = level[known], weight[known], event[known]
+    # Events first among equal levels: a row that is censored there is still at risk.
+    order = np.lexsort((~event, level))
+    level, weight, event = level[order], weight[order], event[order]
+    at = np.flatnonzero(event)
+    own, at_risk, mean = _risk_sets(level, weight, at)
+    # The row to be predicted: gone before the first event, or at risk for ever.
+    first = mean[0] / (at_risk[0] + mean[0])
+    below = 1.0 - (1.0 - first) * np.cumprod(1.0 - own / at_risk)
+    above = np.cumprod(1.0 - own / (at_risk + mean), dtype=np.float64)
+    return Calibration(level[at], np.asarray(below), above, len(level), out_of_bag)
+
+
+def _risk_sets(level: Array, weight: Array, at: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Weights of events, of their risk sets, and the mean in these, shape (k,) each.
+
+    Parameters
+    ----------
+    level : ndarray of shape (m,)
+        Levels of the rows, ascending.
+    weight : ndarray of shape (m, classes)
+        Weights of the rows in every class of levels.
+    at : ndarray of shape (k,)
+        Rows that are events.
+    """
+    classes = np.minimum((level[at] * _CLASSES).astype(np.int64), _CLASSES - 1)
+    at_risk = np.empty(len(at))
+    for index in np.unique(classes):
+        those = classes == index
+        at_risk[those] = np.cumsum(weight[::-1, index])[::-1][at[those]]
+    return weight[at, classes], at_risk, at_risk / (len(level) - at)
+
+
+def _levels_and_weights(estimation: Estimation, time: Array) -> tuple[Array, Array]:
+    """Levels U (m,) of the rows' own times, NaN without an answer, and weights (m, classes)."""
+    indptr, time_index, survival, censoring, everywhere = estimation.steps()
+    times = estimation.target.times
+    middle = (np.arange(_CLASSES) + 0.5) / _CLASSES
+    level = np.full(len(time), np.nan)
+    weight = np.empty((len(time), _CLASSES))
+    for row, (begin, end) in enumerate(pairwise(indptr)):
+        if begin == end:
+            continue
+        steps = times[time_index[begin:end]]
+        s = np.concatenate([[1.0], survival[begin:end]])
+        jumps = np.flatnonzero(s[1:] < s[:-1])
+        # The inverted curve of the solver, through the midpoints of the jumps.
+        heights = 1.0 - (s[jumps] + s[jumps + 1]) / 2.0
+        level[row] = _level_of(time[row], steps[jumps], heights, 1.0 - s[-1])
+        # Where S does not fall, no quantile is earlier than the last time.
+        quantiles = np.interp(middle, heights, steps[jumps]) if len(jumps) else steps[[-1]]
+        if len(everywhere):
+            g, at = everywhere[row * len(times) : (row + 1) * len(times)], times
+        else:
+            g, at = censoring[begin:end], steps
+        before = np.concatenate([[1.0], g])[np.searchsorted(at, quantiles, side="left")]
+        weight[row] = 1.0 / np.maximum(before, _LEAST_CENSORING)
+    return level, weight
+
+
+def _level_of(time: float, jumps: Array, heights: Array, last: float) -> float:
+    """Find the largest level whose quantile is no later than `time`; 0 if there is none."""
+    if len(jumps) == 0 or time < jumps[0]:
+        return 0.0
+    if time >= jumps[-1]:
+        return last
+    return float(np.interp(time, jumps, heights))
