@@ -1,0 +1,78 @@
+"""Predictions of a forest with the outcomes beside them, out-of-bag or on other data."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.forest import CensoredQuantileForest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Predicted quantiles of some rows.
+
+    Attributes
+    ----------
+    time, event : ndarray of shape (n,)
+        Outcomes.
+    levels : ndarray of shape (q,)
+    quantiles : ndarray of shape (n, q)
+        A bound where not identified; NaN in rows without an answer.
+    identified : ndarray of shape (n, q), bool
+    out_of_bag : bool
+        Whether the rows are those that the forest was grown from.
+    """
+
+    time: Array
+    event: NDArray[np.bool_]
+    levels: Array
+    quantiles: Array
+    identified: NDArray[np.bool_]
+    out_of_bag: bool
+
+
+def training_outcome(forest: CensoredQuantileForest) -> tuple[Array, NDArray[np.bool_]]:
+    """Times and events that the forest was grown from, in the order of the user's rows."""
+    target = forest.target_
+    time = np.full(target.n_rows, np.nan)
+    event = np.zeros(target.n_rows, dtype=np.bool_)
+    signed = target.times[target.time_index]
+    time[target.order] = -signed + 0.0 if target.mirrored else signed
+    event[target.order] = target.event == 1
+    return time, event
+
+
+def out_of_bag(forest: CensoredQuantileForest, levels: Array) -> Answers:
+    """Answers for the training rows from the trees that did not draw them."""
+    time, event = training_outcome(forest)
+    beyond = -np.inf if forest.target_.mirrored else np.inf
+    with warnings.catch_warnings():
+        # Rows without an answer are left out and counted.
+        warnings.simplefilter("ignore")
+        marked = forest.oob_predict(levels, unreached="inf")
+    identified = np.isfinite(marked)
+    edge = time[~np.isnan(time)]
+    edge = edge.min() if forest.target_.mirrored else edge.max()
+    quantiles = np.where(marked == beyond, edge, marked)
+    return Answers(time, event, levels, quantiles, identified, out_of_bag=True)
+
+
+def predicted(
+    forest: CensoredQuantileForest,
+    X: Any,
+    time: Array,
+    event: NDArray[np.bool_],
+    levels: Array,
+) -> Answers:
+    """Answers for rows that the forest has not seen."""
+    quantiles, identified = forest._estimation(X).quantiles(
+        levels, solver=forest.solver, interpolation=forest.interpolation
+    )
+    return Answers(time, event, levels, quantiles, identified, out_of_bag=False)
