@@ -281,7 +281,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        bins, _ = self._bin(X)
+        bins = self._binner.bin(self._encode(X), None, self._n_threads())
         return self.trees_.engine.apply(bins, self._n_threads())
 
     def oob_predict(
@@ -380,15 +380,19 @@ class FittedForest(RegressorMixin, BaseEstimator):
         )
         return float(score)
 
-    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    def _encode(self, X: Any) -> NDArray[Any]:
+        """Check test points and return them as numbers and category codes, shape (m, p)."""
         check_is_fitted(self)
         check_table(X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        matrix = self._encoder.encode(X)
-        return self._binner.bin(matrix, None, self._n_threads()), matrix
+        return self._encoder.encode(X)
 
     def _estimation(self, X: Any) -> Estimation:
-        bins, matrix = self._bin(X)
+        return self._estimation_of(self._encode(X))
+
+    def _estimation_of(self, matrix: NDArray[Any]) -> Estimation:
+        """Estimation of test points that are encoded already, shape (m, p)."""
+        bins = self._binner.bin(matrix, None, self._n_threads())
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(matrix)

@@ -75,7 +75,7 @@ def command(
         features = Features.of_forest(forest, list(block.columns), block.file)
         X = read_features(block, features)
         X = X[outcome.kept] if isinstance(X, np.ndarray) else X.iloc[outcome.kept]
-        answers = predicted(forest, X, outcome.time, outcome.event, levels)
+        answers = predicted(forest, forest._encode(X), outcome.time, outcome.event, levels)
         train = forest.target_
     scores = score(
         answers.time,

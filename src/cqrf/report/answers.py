@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,13 +65,13 @@ def out_of_bag(forest: CensoredQuantileForest, levels: Array) -> Answers:
 
 def predicted(
     forest: CensoredQuantileForest,
-    X: Any,
+    matrix: Array,
     time: Array,
     event: NDArray[np.bool_],
     levels: Array,
 ) -> Answers:
-    """Answers for rows that the forest has not seen."""
-    quantiles, identified = forest._estimation(X).quantiles(
+    """Answers for rows that the forest has not seen, encoded, shape (n, p)."""
+    quantiles, identified = forest._estimation_of(matrix).quantiles(
         levels, solver=forest.solver, interpolation=forest.interpolation
     )
     return Answers(time, event, levels, quantiles, identified, out_of_bag=False)
