@@ -3,12 +3,14 @@
 from cqrf._files import ModelFileError
 from cqrf.curves import StepFunction
 from cqrf.forest import CensoredQuantileForest
+from cqrf.importance import Importance
 from cqrf.solve import solve_quantiles, survival_curves
 from cqrf.surv import Surv
 from cqrf.weights import leaf_weights
 
 __all__ = [
     "CensoredQuantileForest",
+    "Importance",
     "ModelFileError",
     "StepFunction",
     "Surv",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from cqrf._growing import GrowOptions, Trees
 from cqrf._kernel import KernelSpace
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder, check_table
+from cqrf.importance import Importance, oob_importance, split_importance
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
@@ -305,25 +307,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (n,) for one level, (n, q) for several, float64
             NaN, with a warning, for rows that every tree has drawn.
         """
-        check_is_fitted(self)
-        options = self._options
-        if not options.replace and options.n_draws == self.target_.n:
-            raise ValueError(
-                "oob_predict needs trees that leave rows out: set bootstrap=True or max_samples"
-            )
         levels, scalar = self._levels(quantiles)
-        weights = _engine.Weights.out_of_bag(
-            self.trees_.engine,
-            self.target_.engine,
-            self._bins,
-            self.trees_.seed,
-            options.n_draws,
-            options.replace,
-        )
-        test_points = None if self._kernel is None else self._kernel.points
-        ranked = self._solve(
-            self._with_censoring(weights, test_points), levels, None, interpolation, unreached
-        )
+        estimation = self._out_of_bag("oob_predict")
+        ranked = self._solve(estimation, levels, None, interpolation, unreached)
         answers = np.full((self.target_.n_rows, len(levels)), np.nan)
         answers[self.target_.order] = ranked
         n_missing = int(np.isnan(ranked[:, 0]).sum()) if unreached != "nan" else 0
@@ -334,6 +320,71 @@ class FittedForest(RegressorMixin, BaseEstimator):
                 stacklevel=2,
             )
         return answers[:, 0] if scalar else answers
+
+    def oob_importance(
+        self,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        groups: Mapping[str, Any] | None = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+    ) -> Importance:
+        r"""Measure how much worse predictions become when a feature is permuted.
+
+        The values of a feature are shuffled among the training rows, and the rows are predicted
+        anew by the trees that did not draw them. Its importance is the increase of
+
+        .. math::
+
+            \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
+            \qquad v_i = \delta_i / \hat G(Y_i-),
+
+        the loss of `cqrf.metrics.censored_pinball_loss` with ``beyond="clip"``, for each quantile.
+
+        Parameters
+        ----------
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+        groups : mapping of str to list of columns, optional
+            Columns, by position or name, that are shuffled together: for features that say the
+            same thing, each of which would be spared alone. By default each column by itself.
+        n_repeats : int, default=5
+            How often each is shuffled.
+        random_state : int, RandomState or None, default=None
+            Seed of the permutations.
+
+        Returns
+        -------
+        Importance
+            ``mean`` and ``std_error`` of shape (p, q), ``repeats`` of shape (n_repeats, p, q),
+            with p the number of features or groups.
+
+        Notes
+        -----
+        Only what changes is computed again: uncensored rows, trees that did not draw them, and
+        of their paths what follows the first node that asks for a permuted feature. The standard
+        error of the mean :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over
+        repeats, is :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what
+        other rows would have shown of the same forest.
+        """
+        return oob_importance(self, quantiles, groups, n_repeats, random_state)
+
+    def split_importance(self) -> NDArray[np.float64]:
+        r"""Measure how often training rows are split by each feature.
+
+        .. math:: I_j = \frac{\sum_{\text{splits by } j} n(\text{node})}
+                             {\sum_{\text{all splits}} n(\text{node})},
+
+        with :math:`n` the number of training rows that fill the leaves below a node. It costs
+        nothing and knows no quantiles; it favours features with many distinct values.
+
+        Returns
+        -------
+        ndarray of shape (p,), float64
+            Shares that sum to one; all zero if no tree has a split.
+        """
+        check_is_fitted(self)
+        return split_importance(self.trees_)
 
     def score(
         self,
@@ -397,6 +448,24 @@ class FittedForest(RegressorMixin, BaseEstimator):
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(matrix)
         )
+
+    def _out_of_bag(self, method: str) -> Estimation:
+        """Estimation of the training rows, in rank order, by the trees that left them out."""
+        check_is_fitted(self)
+        options = self._options
+        if not options.replace and options.n_draws == self.target_.n:
+            raise ValueError(
+                f"{method} needs trees that leave rows out: set bootstrap=True or max_samples"
+            )
+        weights = _engine.Weights.out_of_bag(
+            self.trees_.engine,
+            self.target_.engine,
+            self._bins,
+            self.trees_.seed,
+            options.n_draws,
+            options.replace,
+        )
+        return self._with_censoring(weights, None if self._kernel is None else self._kernel.points)
 
     def _with_censoring(
         self, weights: _engine.Weights, test_points: NDArray[np.float64] | None

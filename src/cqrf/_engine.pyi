@@ -119,6 +119,12 @@ class Weights:
         n_draws: int,
         replace: bool,
     ) -> Weights: ...
+    def permuted(
+        self,
+        permuted: NDArray[np.uint8],
+        ranks: NDArray[np.uint32],
+        donors: NDArray[np.uint32],
+    ) -> Weights: ...
     @staticmethod
     def of_matrix(
         target: Target,

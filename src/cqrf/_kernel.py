@@ -70,6 +70,10 @@ class KernelSpace:
             columns.append(np.where(np.isnan(values)[:, None], np.nan, one_hot))
         return np.ascontiguousarray(np.concatenate(columns, axis=1))
 
+    def feature_of_coordinate(self) -> NDArray[np.int64]:
+        """Position of the feature that every coordinate of a point comes from, shape (q,)."""
+        return np.repeat(np.arange(len(self.n_categories)), np.maximum(self.n_categories, 1))
+
 
 def _standard_deviation(values: NDArray[np.float64], weight: NDArray[np.float64] | None) -> float:
     deviation = values - np.average(values, weights=weight)

@@ -270,29 +270,47 @@ def _categorical_columns(categorical_features: Any, table: _Table) -> list[int]:
                 f"X has {table.n_features} columns"
             )
         return [j for j, entry in enumerate(entries) if entry]
-    return sorted({_position(entry, argument, table) for entry in entries})
+    return sorted(
+        {find_column(entry, argument, table.names, table.n_features) for entry in entries}
+    )
 
 
-def _position(entry: object, argument: str, table: _Table) -> int:
+def find_column(entry: object, argument: str, names: list[Any] | None, n_features: int) -> int:
+    """Find the position of a column that is given by its position or its name.
+
+    Parameters
+    ----------
+    entry : object
+        The position or name.
+    argument : str
+        Name of the argument that holds it, for the message.
+    names : list or None
+        Names of the columns; None if X is not a frame.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    int
+    """
     if isinstance(entry, str):
-        if table.names is None:
+        if names is None:
             raise ValueError(
                 f"{argument} holds the name {entry!r}, but X is not a frame and has no names"
             )
-        if entry not in table.names:
+        if entry not in names:
             raise ValueError(
-                f"{argument} holds {entry!r}, which is not a column of X; "
-                f"its columns are {table.names}"
+                f"{argument} holds {entry!r}, which is not a column of X; its columns are {names}"
             )
-        return table.names.index(entry)
+        return names.index(entry)
     if not isinstance(entry, int | np.integer) or isinstance(entry, bool):
         raise TypeError(
             f"{argument} must hold positions, names or a boolean mask; received {entry!r}"
         )
-    if not 0 <= entry < table.n_features:
+    if not 0 <= entry < n_features:
         raise ValueError(
             f"{argument} holds {int(entry)}, but the columns of X are numbered 0 to "
-            f"{table.n_features - 1}"
+            f"{n_features - 1}"
         )
     return int(entry)
 

@@ -2,6 +2,7 @@
 
 #include "check.hpp"
 #include "curves.hpp"
+#include "prediction/permuted.hpp"
 #include "prediction/predict.hpp"
 
 using namespace cqrf;
@@ -208,6 +209,37 @@ TEST(predict_row_in_every_bag_has_no_answer) {
   const std::vector<std::uint64_t> in_bag(kTrees * 3, ~std::uint64_t{0});
   const OutOfBagSource source(model.forest, model.target, model.set.feature.bins, in_bag);
   for (const double q : quantiles(source, model.target, {}, 16, 2)) CHECK(std::isnan(q));
+}
+
+TEST(predict_permuted_borrows_values) {
+  for (const std::vector<std::uint8_t>& permuted :
+       {std::vector<std::uint8_t>{0, 1, 0, 0}, {1, 0, 1, 1}, {0, 0, 0, 0}}) {
+    const Model model(false, true);
+    const auto& bins = model.set.feature.bins;
+    const auto in_bag = model.in_bag();
+    const OutOfBagSource rows(model.forest, model.target, bins, in_bag);
+    // Rows that come several times in a row, once, or again later.
+    std::vector<Rank> ranks, donors;
+    Random random(6);
+    for (std::size_t i = 0; i < 200; ++i) {
+      const bool again = !ranks.empty() && random.below(3) > 0;
+      ranks.push_back(again ? ranks.back() : static_cast<Rank>(random.below(kRows)));
+      donors.push_back(static_cast<Rank>(random.below(kRows)));
+    }
+    const PermutedSource source(rows, permuted, ranks, donors);
+    const auto found = weights(source, model.target);
+    CHECK_EQ(found.size(), ranks.size());
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      std::vector<Bin> mixed(kFeatures);
+      for (std::size_t j = 0; j < kFeatures; ++j)
+        mixed[j] = bins[(permuted[j] ? donors[i] : ranks[i]) * kFeatures + j];
+      const auto unseen = [&](std::size_t t) { return !rows.drew(t, ranks[i]); };
+      check_weights(found[i], model.slow_weights(mixed.data(), unseen, ranks[i]));
+    }
+    const auto expected = quantiles(source, model.target, {}, 1000, 1);
+    for (const int n_threads : {2, 8})
+      CHECK(same_bits(expected, quantiles(source, model.target, {}, 7, n_threads)));
+  }
 }
 
 TEST(predict_matrix_adds_duplicates) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <variant>
 
+#include "../prediction/permuted.hpp"
 #include "../prediction/predict.hpp"
 #include "../random.hpp"
 #include "../sampling/sampler.hpp"
@@ -165,7 +166,7 @@ struct Censoring {
 // and the answers that can be made of them.
 class Weights {
  public:
-  using Source = std::variant<ForestSource, OutOfBagSource, MatrixSource>;
+  using Source = std::variant<ForestSource, OutOfBagSource, PermutedSource, MatrixSource>;
 
   Weights(const Weights&) = delete;
 
@@ -194,6 +195,27 @@ class Weights {
         self->in_bag_[t * words + (rank >> 6)] |= std::uint64_t{1} << (rank & 63);
     self->source_.emplace(
         OutOfBagSource(forest.get(), target.get(), view(*self->bins_), self->in_bag_));
+    return self;
+  }
+
+  // Of out-of-bag weights: of the rows `ranks` with the values of the rows `donors` in the permuted
+  // features.
+  std::unique_ptr<Weights> permuted(Vector<std::uint8_t> permuted, Vector<Rank> ranks,
+                                    Vector<Rank> donors) const {
+    const auto* rows = std::get_if<OutOfBagSource>(&*source_);
+    require(rows != nullptr, "only out-of-bag weights can be permuted");
+    require(permuted.size() == rows->forest().n_features(),
+            "permuted must have one flag per feature");
+    require(ranks.size() == donors.size(), "ranks and donors differ in length");
+    for (const std::uint8_t flag : view(permuted)) require(flag <= 1, "flags must be 0 or 1");
+    for (const auto& list : {ranks, donors})
+      for (const Rank rank : view(list)) require(rank < rows->rows(), "rank out of range");
+    auto self = std::unique_ptr<Weights>(new Weights(target_));
+    self->permuted_ = permuted;
+    self->ranks_ = ranks;
+    self->donors_ = donors;
+    self->source_.emplace(
+        PermutedSource(*rows, view(*self->permuted_), view(*self->ranks_), view(*self->donors_)));
     return self;
   }
 
@@ -354,6 +376,9 @@ class Weights {
   std::optional<Vector<double>> values_;
   std::vector<Rank> rank_;
   std::vector<std::uint64_t> in_bag_;
+  std::optional<Vector<std::uint8_t>> permuted_;
+  std::optional<Vector<Rank>> ranks_;
+  std::optional<Vector<Rank>> donors_;
   std::optional<Source> source_;
 };
 
@@ -389,6 +414,8 @@ void bind_prediction(nb::module_& module) {
                   nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
       .def_static("of_matrix", &Weights::of_matrix, nb::arg("target"), nb::arg("indptr"),
                   nb::arg("indices"), nb::arg("values"), nb::keep_alive<0, 1>())
+      .def("permuted", &Weights::permuted, nb::arg("permuted"), nb::arg("ranks"), nb::arg("donors"),
+           nb::keep_alive<0, 1>())
       .def_prop_ro("rows", &Weights::rows)
       .def("quantiles", &Weights::quantiles, nb::arg("levels"), nb::arg("after").none(),
            nb::arg("censoring"), nb::arg("solver"), nb::arg("interpolation"), nb::arg("mirrored"),

@@ -108,10 +108,21 @@ class OutOfBagSource {
   }
 
   void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
-    const std::size_t trees = forest_.n_trees();
-    const LeafId* leaves = block.leaves.data() + (row - block.begin) * trees;
-    for (std::size_t t = 0; t < trees; ++t) {
-      if ((in_bag_[t * words_ + (row >> 6)] >> (row & 63)) & 1) continue;
+    add(row, block.leaves.data() + (row - block.begin) * forest_.n_trees(), out);
+  }
+
+  const Forest& forest() const { return forest_; }
+  const Bin* bins_of(std::size_t row) const { return bins_.data() + row * forest_.n_features(); }
+
+  bool drew(std::size_t tree, std::size_t row) const {
+    return (in_bag_[tree * words_ + (row >> 6)] >> (row & 63)) & 1;
+  }
+
+  // Adds the weights of a row that ends in the given leaf of every tree; those of the trees that
+  // drew it are not read.
+  void add(std::size_t row, const LeafId* leaves, WeightAccumulator& out) const {
+    for (std::size_t t = 0; t < forest_.n_trees(); ++t) {
+      if (drew(t, row)) continue;
       const auto members = forest_.leaf_members(t, leaves[t]);
       // Members are in order: what comes before the row itself, and what comes after it.
       const auto self = std::lower_bound(members.begin(), members.end(), row);
