@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,15 +50,14 @@ def training_outcome(forest: CensoredQuantileForest) -> tuple[Array, NDArray[np.
 def out_of_bag(forest: CensoredQuantileForest, levels: Array) -> Answers:
     """Answers for the training rows from the trees that did not draw them."""
     time, event = training_outcome(forest)
-    beyond = -np.inf if forest.target_.mirrored else np.inf
-    with warnings.catch_warnings():
-        # Rows without an answer are left out and counted.
-        warnings.simplefilter("ignore")
-        marked = forest.oob_predict(levels, unreached="inf")
-    identified = np.isfinite(marked)
-    edge = time[~np.isnan(time)]
-    edge = edge.min() if forest.target_.mirrored else edge.max()
-    quantiles = np.where(marked == beyond, edge, marked)
+    estimation = forest._out_of_bag("report")
+    ranked, known = estimation.quantiles(
+        levels, solver=forest.solver, interpolation=forest.interpolation
+    )
+    order = forest.target_.order
+    quantiles = np.full((len(time), len(levels)), np.nan)
+    identified = np.zeros(quantiles.shape, dtype=np.bool_)
+    quantiles[order], identified[order] = ranked, known
     return Answers(time, event, levels, quantiles, identified, out_of_bag=True)
 
 

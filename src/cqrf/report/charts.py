@@ -26,23 +26,28 @@ BLUE, ORANGE, GREEN, PURPLE, RED, GREY = (
     "#6b7280",
 )
 _WIDTH = 480
-_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 14, 12, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 26, 12, 46
 
 
 def number(value: float) -> str:
-    """Write a number with about four digits."""
+    """Write a number with about three digits."""
     if not math.isfinite(value):
         return "–"
     if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
         return f"{value:.2e}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f"{value:,.{min(digits, 6)}f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    # A year has no thousands.
+    text = f"{value:{',' if abs(value) >= 1e4 else ''}.{min(digits, 6)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def percent(value: float) -> str:
     """Write a share."""
-    return f"{100 * value:.3g}%" if math.isfinite(value) else "–"
+    if not math.isfinite(value):
+        return "–"
+    if 0.0 < abs(value) < 0.001:
+        return f"{100 * value:.1g}%"
+    return f"{100 * value:.1f}".removesuffix(".0") + "%"
 
 
 def share(value: float) -> str:
@@ -125,8 +130,10 @@ class Chart:
         What is to be seen, for readers who cannot see it.
     x, y : Axis
     height : int
-    bands : list of str, optional
+    names : list of str
         Names along the vertical axis, from the top, in place of its ticks.
+    left : int
+        Room for what stands left of the axis.
     """
 
     title: str
@@ -139,9 +146,15 @@ class Chart:
     def __post_init__(self) -> None:
         self._marks: list[str] = []
         self._series: list[dict[str, object]] = []
+        self._keys: list[tuple[str, str, str]] = []
         if self.names:
             longest = max(len(name) for name in self.names)
-            self.left = min(190, 24 + 7 * min(longest, 24))
+            self.left = min(215, 22 + round(8.4 * min(longest, 24)))
+
+    def key(self, name: str, colour: str, dash: str = "") -> int:
+        """Add an entry to the legend; marks that carry its number are hidden with it."""
+        self._keys.append((name, colour, dash))
+        return len(self._keys) - 1
 
     def line(
         self,
@@ -167,12 +180,11 @@ class Chart:
             pairs = _corners(pairs)
         points = [(self._px(a), self._py(b)) for a, b in pairs]
         path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
-        for (_, before), (a, b) in zip(points, points[1:], strict=False):
+        for a, b in points[1:]:
             path += f"H{a:.1f}V{b:.1f}" if step else f"L{a:.1f} {b:.1f}"
-            del before
         stroke = f' stroke-dasharray="{dash}"' if dash else ""
         circles = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in points)
-        at = len(self._series)
+        at = self.key(name, colour, dash)
         self._marks.append(
             f'<g data-at="{at}" stroke="{colour}" fill="{colour}"><path d="{path}" fill="none" '
             f'stroke-width="{width}"{stroke}/>{circles if dots else ""}</g>'
@@ -180,8 +192,7 @@ class Chart:
         self._series.append(
             {
                 "name": name,
-                "colour": colour,
-                "dash": dash,
+                "at": at,
                 "step": step,
                 "x": [_short(a) for a, _ in pairs],
                 "y": [_short(b) for _, b in pairs],
@@ -241,6 +252,7 @@ class Chart:
         error_x: float = 0.0,
         error_y: float = 0.0,
         hollow: bool = False,
+        key: int | None = None,
     ) -> None:
         """Draw a point, with bars of so many units to both sides, and a text under the pointer."""
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -256,18 +268,23 @@ class Chart:
             bars += f'<path d="M{a:.1f} {low:.1f}V{high:.1f}" stroke-width="1.6"/>'
         fill = "#fff" if hollow else colour
         self._marks.append(
-            f'<g data-tip="{escape(tip)}" stroke="{colour}">{bars}<circle cx="{a:.1f}" '
+            f'<g{_of(key)} data-tip="{escape(tip)}" stroke="{colour}">{bars}<circle cx="{a:.1f}" '
             f'cy="{b:.1f}" r="4.5" fill="{fill}" stroke-width="2"/></g>'
         )
 
     def bar(
-        self, low: tuple[float, float], high: tuple[float, float], colour: str, tip: str
+        self,
+        low: tuple[float, float],
+        high: tuple[float, float],
+        colour: str,
+        tip: str,
+        key: int | None = None,
     ) -> None:
         """Draw a box from one corner to the other."""
         a, b = self._px(low[0]), self._px(high[0])
         c, d = self._py(high[1]), self._py(low[1])
         self._marks.append(
-            f'<rect data-tip="{escape(tip)}" x="{min(a, b):.1f}" y="{min(c, d):.1f}" '
+            f'<rect{_of(key)} data-tip="{escape(tip)}" x="{min(a, b):.1f}" y="{min(c, d):.1f}" '
             f'width="{max(abs(b - a), 0.5):.1f}" height="{abs(d - c):.1f}" fill="{colour}"/>'
         )
 
@@ -283,8 +300,8 @@ class Chart:
         return "".join(parts)
 
     def legend(self) -> list[tuple[str, str, str]]:
-        """Name, colour and dashes of every line."""
-        return [(str(s["name"]), str(s["colour"]), str(s["dash"])) for s in self._series]
+        """Name, colour and dashes of every entry of the legend."""
+        return self._keys
 
     def _data(self) -> str:
         scale = {
@@ -352,6 +369,10 @@ class Chart:
 
 def _tick(axis: Axis, value: float) -> str:
     return share(round(value, 6)) if axis.percent else number(value)
+
+
+def _of(key: int | None) -> str:
+    return "" if key is None else f' data-at="{key}"'
 
 
 def _short(value: float) -> float:

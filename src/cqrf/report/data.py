@@ -51,20 +51,21 @@ def _over_time(subject: Subject) -> str:
         Axis(subject.time_name, edges[0], edges[-1]),
         Axis.around("rows", seen + censored, zero=True),
     )
+    keys = chart.key("events", BLUE), chart.key("censored", ORANGE)
     rows = []
     for low, high, a, b in zip(edges[:-1], edges[1:], seen, censored, strict=True):
         span = f"{number(low)} to {number(high)}"
         tip = f"{span}\n{a} events, {b} censored"
         gap = 0.06 * (high - low)
-        chart.bar((low + gap, 0.0), (high - gap, float(a)), BLUE, tip)
-        chart.bar((low + gap, float(a)), (high - gap, float(a + b)), ORANGE, tip)
+        chart.bar((low + gap, 0.0), (high - gap, float(a)), BLUE, tip, keys[0])
+        chart.bar((low + gap, float(a)), (high - gap, float(a + b)), ORANGE, tip, keys[1])
         share = percent(b / (a + b)) if a + b else "–"
         rows.append((span, str(a), str(b), share))
     table = Table(
         "Numbers: rows by time", (subject.time_name, "events", "censored", "share censored"), rows
     )
     return figure(
-        chart, "Rows by their observed time: blue events, orange (on top) censored rows.", table
+        chart, "Rows by their observed time, the censored ones on top of the events.", table
     )
 
 

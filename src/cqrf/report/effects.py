@@ -126,6 +126,7 @@ def importance_section(subject: Subject, importance: Importance) -> Section:
         names=[subject.names[j] for j in drawn],
     )
     chart.rule(x=0.0)
+    keys = _keys(chart)
     for k, j in enumerate(drawn):
         for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
             at = len(drawn) - k - 0.5 + 0.22 * (1 - q)
@@ -133,7 +134,9 @@ def importance_section(subject: Subject, importance: Importance) -> Section:
                 f"{subject.names[j]}, {level:.0%} time\n{number(mean[j, q])} ± "
                 f"{number(2 * error[j, q])}"
             )
-            chart.dot(float(mean[j, q]), at, colour, tip, error_x=float(2 * error[j, q]))
+            chart.dot(
+                float(mean[j, q]), at, colour, tip, error_x=float(2 * error[j, q]), key=keys[q]
+            )
     rows = [
         (
             subject.names[j],
@@ -145,9 +148,8 @@ def importance_section(subject: Subject, importance: Importance) -> Section:
         "Numbers: importance ± standard error", ("feature", "10%", "50%", "90%"), rows
     )
     caption = (
-        "How much the out-of-bag loss grows when a feature is shuffled. Blue, green and orange are "
-        "the 10, 50 and 90% times; bars are two standard errors. Features that say the same thing "
-        "share their importance."
+        "How much the out-of-bag loss of the 10, 50 and 90% times grows when a feature is shuffled; "
+        "bars are two standard errors. Features that say the same thing share their importance."
     )
     return Section("importance", "Which features matter", [grid([figure(chart, caption, table)])])
 
@@ -203,11 +205,19 @@ def _draw_categories(subject: Subject, y: Axis, effect: Effect, cells: list[str]
         height=72 + max(24 * count, 60),
         names=cells,
     )
+    keys = _keys(chart)
     for k, cell in enumerate(cells):
         for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
             value = float(effect.times[k, q])
             tip = f"{cell}: {level:.0%} time {number(value)}"
-            chart.dot(value, count - k - 0.5, colour, tip)
+            chart.dot(value, count - k - 0.5, colour, tip, key=keys[q])
     return chart
 
 
+
+
+def _keys(chart: Chart) -> list[int]:
+    return [
+        chart.key(f"{level:.0%} time", colour)
+        for level, colour in zip(SHOWN, COLOURS, strict=True)
+    ]

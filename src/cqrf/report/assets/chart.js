@@ -47,8 +47,8 @@
       : chart.low + part * (chart.high - chart.low);
     let shownAt = x;
     const lines = [];
-    chart.series.forEach((line, k) => {
-      const mark = svg.querySelector(`g[data-at="${k}"]`);
+    chart.series.forEach((line) => {
+      const mark = svg.querySelector(`g[data-at="${line.at}"]`);
       const found = mark && mark.style.display !== "none" ? valueAt(line, x) : null;
       if (!found) return;
       if (!line.step) shownAt = found[0];
@@ -99,10 +99,10 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("button[data-line]");
     if (!button) return;
-    const mark = button.closest("figure").querySelector(`g[data-at="${button.dataset.line}"]`);
+    const marks = button.closest("figure").querySelectorAll(`svg.chart [data-at="${button.dataset.line}"]`);
     const on = button.getAttribute("aria-pressed") === "true";
     button.setAttribute("aria-pressed", String(!on));
-    mark.style.display = on ? "none" : "";
+    marks.forEach((mark) => { mark.style.display = on ? "none" : ""; });
   });
 
   // A page that is printed shows the tables behind its charts too.
