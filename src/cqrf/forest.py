@@ -470,9 +470,7 @@ class CensoredQuantileForest(FittedForest):
         from cqrf.report import make_report
 
         check_is_fitted(self)
-        return make_report(
-            self, X, y, event, title=title, time_name=time_name, verbose=verbose
-        )
+        return make_report(self, X, y, event, title=title, time_name=time_name, verbose=verbose)
 
     def _check_stored_params(self, n: int, p: int) -> None:
         """Check parameters that may have been set after `fit`, for n rows and p features."""

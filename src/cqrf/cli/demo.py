@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
 import shlex
 from importlib.resources import files
 from pathlib import Path
@@ -55,14 +58,13 @@ def command(output: Path, trees: int, as_json: bool, quiet: bool) -> None:
         ["evaluate", model],
         ["report", data, *outcome, "--trees", str(trees), "-o", str(output / REPORT)],
     ]
+    silent = ["--quiet"] if quiet else []
     for step in steps:
-        if not as_json:
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said) if as_json else contextlib.nullcontext():
             click.echo(f"{'' if step is steps[0] else chr(10)}$ cqrf {shlex.join(step)}")
-        silent = ["--quiet"] if quiet else []
-        if as_json and step[0] in ("predict", "evaluate"):
-            continue
-        with click.get_current_context().scope(cleanup=False):
-            hidden = ["--json"] if as_json else []
-            program.main([*step, *silent, *hidden], prog_name="cqrf", standalone_mode=False)
-    if not as_json:
+            program.main([*step, *silent], prog_name="cqrf", standalone_mode=False)
+    if as_json:
+        print_json({"folder": str(output), "files": sorted(os.listdir(output))})
+    else:
         click.echo(f"\nnext: cqrf explore {shlex.quote(model)}")

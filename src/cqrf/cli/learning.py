@@ -59,9 +59,7 @@ class Learned:
     seconds: dict[str, float]
 
 
-def learn(
-    data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quiet: bool
-) -> Learned:
+def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quiet: bool) -> Learned:
     """Read a table and fit a forest to it."""
     start = perf_counter()
     block = open_table(data, dialect).read()

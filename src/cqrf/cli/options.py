@@ -23,7 +23,7 @@ def need(extra: str, *modules: str) -> None:
             )
 
 
-class Numbers(click.ParamType):
+class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between them."""
 
     name = "numbers"
@@ -83,7 +83,8 @@ def takes_dialect(function: Function) -> Function:
     @click.option(
         "--na",
         multiple=True,
-        help="A cell that means missing; may be repeated [default: empty, NA, N/A, NaN, null, None].",
+        help="A cell that means missing; may be repeated [default: NA, N/A, NaN, null, None]; an "
+        "empty one always does.",
     )
     @functools.wraps(function)
     def wrapped(
@@ -107,9 +108,7 @@ def takes_dialect(function: Function) -> Function:
     return wrapped
 
 
-def complete_column(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[str]:
+def complete_column(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Offer the columns of the table that was named before the option."""
     from cqrf.tables import open_table
 
@@ -123,9 +122,7 @@ def complete_column(
 def takes_outcome(function: Function) -> Function:
     """Add options on times and events; they arrive as `columns`."""
 
-    @click.option(
-        "-t", "--time", shell_complete=complete_column, help="Column of times. Required."
-    )
+    @click.option("-t", "--time", shell_complete=complete_column, help="Column of times. Required.")
     @click.option(
         "-e",
         "--event",

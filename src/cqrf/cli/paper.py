@@ -112,4 +112,3 @@ def paper_run(
     click.echo(f"\n{out / 'index.html'}")
     if strict and failed:
         sys.exit(1)
-

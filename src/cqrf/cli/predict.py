@@ -83,9 +83,9 @@ def command(
     \b
     cqrf predict model.cqrf new.csv --quantiles 0.1,0.5,0.9 --keep id -o out.csv
     """
-    from cqrf.cli.scoring import Question, answers
     from cqrf.forest import CensoredQuantileForest
     from cqrf.tables import TableError, open_output, open_table
+    from cqrf.tables.answering import Question, answers
     from cqrf.tables.writing import format_of
 
     if interval is not None and not 0.0 < interval < 1.0:

@@ -18,7 +18,17 @@ from cqrf import __version__
 BAD_INPUT, BAD_USAGE, BUG, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 130, 141
 
 # In the order of the manual page; each stands in the module of its name.
-COMMANDS = ("fit", "predict", "evaluate", "report", "explore", "demo", "bench", "paper", "completion")
+COMMANDS = (
+    "fit",
+    "predict",
+    "evaluate",
+    "report",
+    "explore",
+    "demo",
+    "bench",
+    "paper",
+    "completion",
+)
 
 _MANUAL = {
     "NAME": "cqrf - quantiles of times that are only partly observed",
@@ -75,7 +85,11 @@ class _Program(click.Group):
                     names = self.list_commands(ctx)
                     found = [(name, self.get_command(ctx, name)) for name in names]
                     formatter.write_dl(
-                        [(name, command.get_short_help_str(80)) for name, command in found if command]
+                        [
+                            (name, command.get_short_help_str(80))
+                            for name, command in found
+                            if command
+                        ]
                     )
                 else:
                     for line in text.splitlines():

@@ -37,7 +37,7 @@ class Answers:
 
 
 def training_outcome(forest: CensoredQuantileForest) -> tuple[Array, NDArray[np.bool_]]:
-    """Times and events that the forest was grown from, in the order of the user's rows."""
+    """Return what the forest was grown from, in the order of the user's rows."""
     target = forest.target_
     time = np.full(target.n_rows, np.nan)
     event = np.zeros(target.n_rows, dtype=np.bool_)

@@ -172,7 +172,10 @@ def _informative_missingness(subject: Subject) -> Iterator[Caution]:
     counts = missing.sum(axis=0)
     columns = [j for j in range(subject.p) if 10 <= counts[j] <= subject.n - 10]
     for j in columns:
-        for event, what in ((subject.event, "have other times"), (~subject.event, "are censored at another rate")):
+        for event, what in (
+            (subject.event, "have other times"),
+            (~subject.event, "are censored at another rate"),
+        ):
             if not event.any():
                 continue
             target = Target.from_outcome(subject.time, event, None, subject.censoring)  # type: ignore[arg-type]

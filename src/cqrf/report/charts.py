@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,8 @@ BLUE, ORANGE, GREEN, PURPLE, RED, GREY = (
     "#D55E00",
     "#6b7280",
 )
+# Stands for a number that does not exist.
+NOTHING = "-"
 _WIDTH = 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 26, 12, 46
 
@@ -32,7 +35,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 26, 12, 46
 def number(value: float) -> str:
     """Write a number with about three digits."""
     if not math.isfinite(value):
-        return "–"
+        return NOTHING
     if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
         return f"{value:.2e}"
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
@@ -44,15 +47,15 @@ def number(value: float) -> str:
 def percent(value: float) -> str:
     """Write a share."""
     if not math.isfinite(value):
-        return "–"
+        return NOTHING
     if 0.0 < abs(value) < 0.001:
         return f"{100 * value:.1g}%"
     return f"{100 * value:.1f}".removesuffix(".0") + "%"
 
 
-def share(value: float) -> str:
-    """Write a share on an axis."""
-    return f"{100 * value:g}%"
+def bounded(value: float, known: bool, left: bool) -> str:
+    """Write a quantile, or the bound that is known of it."""
+    return number(value) if known else f"{'below' if left else 'beyond'} {number(value)}"
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,13 @@ class Axis:
 
     @classmethod
     def around(
-        cls, label: str, values: Sequence[float] | NDArray[np.float64], *, zero: bool = False,
-        log: bool = False, percent: bool = False,
+        cls,
+        label: str,
+        values: Sequence[float] | NDArray[Any],
+        *,
+        zero: bool = False,
+        log: bool = False,
+        percent: bool = False,
     ) -> Axis:
         """Make an axis that holds the finite values, and zero if asked."""
         finite = np.asarray(values, dtype=np.float64).ravel()
@@ -158,8 +166,8 @@ class Chart:
 
     def line(
         self,
-        x: Sequence[float] | NDArray[np.float64],
-        y: Sequence[float] | NDArray[np.float64],
+        x: Sequence[float] | NDArray[Any],
+        y: Sequence[float] | NDArray[Any],
         colour: str,
         name: str,
         *,
@@ -201,21 +209,19 @@ class Chart:
 
     def ribbon(
         self,
-        x: Sequence[float] | NDArray[np.float64],
-        low: Sequence[float] | NDArray[np.float64],
-        high: Sequence[float] | NDArray[np.float64],
+        x: Sequence[float] | NDArray[Any],
+        low: Sequence[float] | NDArray[Any],
+        high: Sequence[float] | NDArray[Any],
         colour: str,
     ) -> None:
-        """Shade the room between two lines."""
-        rows = [
-            row for row in zip(x, low, high, strict=True) if all(math.isfinite(v) for v in row)
-        ]
+        """Shade the room between two lines, behind everything."""
+        rows = [row for row in zip(x, low, high, strict=True) if all(math.isfinite(v) for v in row)]
         if len(rows) < 2:
             return
         there = [f"{self._px(a):.1f} {self._py(b):.1f}" for a, b, _ in rows]
         back = [f"{self._px(a):.1f} {self._py(c):.1f}" for a, _, c in reversed(rows)]
-        self._marks.append(
-            f'<path d="M{"L".join(there + back)}Z" fill="{colour}" opacity="0.15"/>'
+        self._marks.insert(
+            0, f'<path d="M{"L".join(there + back)}Z" fill="{colour}" opacity="0.13"/>'
         )
 
     def rule(self, *, x: float | None = None, y: float | None = None, label: str = "") -> None:
@@ -324,7 +330,9 @@ class Chart:
         parts = []
         for tick in self.x.ticks():
             a = self._px(tick)
-            parts.append(f'<line class="grid" x1="{a:.1f}" x2="{a:.1f}" y1="{_TOP}" y2="{bottom}"/>')
+            parts.append(
+                f'<line class="grid" x1="{a:.1f}" x2="{a:.1f}" y1="{_TOP}" y2="{bottom}"/>'
+            )
             parts.append(
                 f'<text x="{a:.1f}" y="{bottom + 17}" text-anchor="middle">'
                 f"{escape(_tick(self.x, tick))}</text>"
@@ -334,7 +342,8 @@ class Chart:
                 b = self._py(len(self.names) - k - 0.5)
                 shown = name if len(name) <= 24 else name[:23] + "…"
                 parts.append(
-                    f'<text x="{self.left - 8}" y="{b + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
+                    f'<text x="{self.left - 8}" y="{b + 4:.1f}" text-anchor="end">'
+                    f"{escape(shown)}</text>"
                 )
         else:
             for tick in self.y.ticks():
@@ -368,7 +377,7 @@ class Chart:
 
 
 def _tick(axis: Axis, value: float) -> str:
-    return share(round(value, 6)) if axis.percent else number(value)
+    return f"{round(100 * value, 4):g}%" if axis.percent else number(value)
 
 
 def _of(key: int | None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cqrf.report.charts import BLUE, ORANGE, RED, Axis, Chart, number, percent
+from cqrf.report.charts import BLUE, NOTHING, ORANGE, RED, Axis, Chart, number, percent
 from cqrf.report.html import Section, Table, figure, grid, paragraph, tiles
 from cqrf.report.subject import Subject
 
@@ -59,7 +59,7 @@ def _over_time(subject: Subject) -> str:
         gap = 0.06 * (high - low)
         chart.bar((low + gap, 0.0), (high - gap, float(a)), BLUE, tip, keys[0])
         chart.bar((low + gap, float(a)), (high - gap, float(a + b)), ORANGE, tip, keys[1])
-        share = percent(b / (a + b)) if a + b else "–"
+        share = percent(b / (a + b)) if a + b else NOTHING
         rows.append((span, str(a), str(b), share))
     table = Table(
         "Numbers: rows by time", (subject.time_name, "events", "censored", "share censored"), rows
@@ -121,7 +121,7 @@ def _missing(subject: Subject, missing: np.ndarray) -> str:
                 f"{absent.sum():,}",
                 percent(missing[j]),
                 percent(1.0 - subject.event[absent].mean()),
-                percent(1.0 - subject.event[~absent].mean()) if not absent.all() else "–",
+                percent(1.0 - subject.event[~absent].mean()) if not absent.all() else NOTHING,
             )
         )
     table = Table(
@@ -139,13 +139,13 @@ def _features(subject: Subject, missing: np.ndarray) -> str:
         values = subject.matrix[:, j]
         known = values[~np.isnan(values)]
         if not len(known):
-            rows.append((name, "empty", "–", "–", "–", percent(missing[j])))
+            rows.append((name, "empty", NOTHING, NOTHING, NOTHING, percent(missing[j])))
         elif j in subject.categories:
             codes, counts = np.unique(known.astype(int), return_counts=True)
             top = int(np.argmax(counts))
             common = f"{subject.cell(j, codes[top])} ({percent(counts[top] / subject.n)})"
             rows.append(
-                (name, f"{len(codes)} categories", "–", common, "–", percent(missing[j]))
+                (name, f"{len(codes)} categories", NOTHING, common, NOTHING, percent(missing[j]))
             )
         else:
             low, middle, high = np.quantile(known, [0.0, 0.5, 1.0])
@@ -162,5 +162,3 @@ def _features(subject: Subject, missing: np.ndarray) -> str:
     head = ("feature", "kind", "smallest", "median or commonest", "largest", "missing")
     table = Table("All features", head, rows)
     return f"<details><summary>{table.caption}</summary>{table.html()}</details>"
-
-

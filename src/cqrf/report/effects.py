@@ -57,7 +57,7 @@ class Effect:
 
 
 def measure_importance(subject: Subject) -> Importance:
-    """Importance for the 10, 50 and 90% times, out-of-bag."""
+    """Measure importance for the 10, 50 and 90% times, out-of-bag."""
     repeats = 3 if subject.forest.target_.n < _REPEATED_BELOW else 1
     return subject.forest.oob_importance(SHOWN, n_repeats=repeats, random_state=0)
 
@@ -144,12 +144,11 @@ def importance_section(subject: Subject, importance: Importance) -> Section:
         )
         for j in order
     ]
-    table = Table(
-        "Numbers: importance ± standard error", ("feature", "10%", "50%", "90%"), rows
-    )
+    table = Table("Numbers: importance ± standard error", ("feature", "10%", "50%", "90%"), rows)
     caption = (
-        "How much the out-of-bag loss of the 10, 50 and 90% times grows when a feature is shuffled; "
-        "bars are two standard errors. Features that say the same thing share their importance."
+        "How much the out-of-bag loss of the 10, 50 and 90% times grows when a feature is "
+        "shuffled; bars are two standard errors. Features that say the same thing share their "
+        "importance."
     )
     return Section("importance", "Which features matter", [grid([figure(chart, caption, table)])])
 
@@ -191,7 +190,9 @@ def _draw(subject: Subject, y: Axis, effect: Effect) -> str:
     table = Table(f"Numbers: {name}", (name, "10%", "50%", "90%", "rows near"), rows)
     heading = f"<h3>{escape(name)}</h3>"
     unreached = np.isnan(effect.times).any()
-    caption = "Where a line or a point is missing, the data do not reach that far." if unreached else ""
+    caption = (
+        "Where a line or a point is missing, the data do not reach that far." if unreached else ""
+    )
     return f"<div>{heading}{figure(chart, caption, table)}</div>"
 
 
@@ -214,10 +215,7 @@ def _draw_categories(subject: Subject, y: Axis, effect: Effect, cells: list[str]
     return chart
 
 
-
-
 def _keys(chart: Chart) -> list[int]:
     return [
-        chart.key(f"{level:.0%} time", colour)
-        for level, colour in zip(SHOWN, COLOURS, strict=True)
+        chart.key(f"{level:.0%} time", colour) for level, colour in zip(SHOWN, COLOURS, strict=True)
     ]

@@ -27,9 +27,7 @@ def fit_section(subject: Subject) -> Section:
         )
     parts = [
         paragraph(how),
-        grid(
-            [_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]
-        ),
+        grid([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
     ]
     return Section("fit", "How good is the fit?", parts)
 
@@ -124,7 +122,9 @@ def _calibration(subject: Subject) -> str:
         chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = Table(
-        "Numbers: calibration", ("quantile", "observed", "standard error", "rows within reach"), rows
+        "Numbers: calibration",
+        ("quantile", "observed", "standard error", "rows within reach"),
+        rows,
     )
     caption = (
         "Calibration: of the predicted 10% times, 10% should have passed. Points on the line are "
@@ -145,7 +145,9 @@ def _coverage(subject: Subject) -> str:
     rows = []
     for k, c in enumerate(found):
         at = len(found) - k - 0.5
-        chart.bar((0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}")
+        chart.bar(
+            (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
+        )
         tip = f"holds {percent(c.observed)} ± {percent(2 * c.std_error)}\n{c.n_used:,} rows"
         chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
         rows.append(

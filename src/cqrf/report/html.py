@@ -75,16 +75,15 @@ def figure(chart: Chart, caption: str, table: Table | None = None) -> str:
     keys = "".join(
         f'<button type="button" data-line="{at}" aria-pressed="true">'
         f'<svg width="26" height="10" aria-hidden="true"><line x1="1" x2="25" y1="5" y2="5" '
-        f'stroke="{colour}" stroke-width="3" stroke-dasharray="{dash}"/></svg>{escape(name)}</button>'
+        f'stroke="{colour}" stroke-width="3" stroke-dasharray="{dash}"/></svg>'
+        f"{escape(name)}</button>"
         for at, (name, colour, dash) in enumerate(legend)
     )
     numbers = ""
     if table is not None:
-        numbers = (
-            f"<details><summary>{escape(table.caption)}</summary>{table.html()}</details>"
-        )
+        numbers = f"<details><summary>{escape(table.caption)}</summary>{table.html()}</details>"
     return (
-        f'<figure>{f"<div class=legend>{keys}</div>" if len(legend) > 1 else ""}{chart.svg()}'
+        f"<figure>{f'<div class=legend>{keys}</div>' if len(legend) > 1 else ''}{chart.svg()}"
         f"<figcaption>{escape(caption)}</figcaption>{numbers}</figure>"
     )
 

@@ -85,9 +85,7 @@ def _summary(subject: Subject, cautions: list[Caution]) -> str:
         f"features saves {percent(saving)} of the loss of the median for everybody. "
     )
     if saving < 0:
-        sentence = sentence.replace(
-            f"saves {percent(saving)} of", f"adds {percent(-saving)} to"
-        )
+        sentence = sentence.replace(f"saves {percent(saving)} of", f"adds {percent(-saving)} to")
     link = f'<a href="#warnings">{warned} {word}</a>.' if warned else "No warnings."
     return f"<p>{escape(sentence)}{link}</p>"
 

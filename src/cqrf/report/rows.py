@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cqrf.curves import StepFunction
 from cqrf.report.answers import training_outcome
-from cqrf.report.charts import BLUE, GREY, Axis, Chart, number, percent
+from cqrf.report.charts import BLUE, GREY, Axis, Chart, bounded, number, percent
 from cqrf.report.html import Section, Table, figure, paragraph
 from cqrf.report.subject import COLOURS, SHOWN, Subject
 from cqrf.solve import solve_quantiles, survival_curves
@@ -44,7 +44,7 @@ class Portrait:
 
 
 def choose_rows(subject: Subject) -> list[int]:
-    """Some rows from early to late, and one whose median is not identified, if there is any."""
+    """Choose some rows from early to late, and one whose median is not identified."""
     middle = subject.answers.quantiles[:, 9]
     answered = np.flatnonzero(~np.isnan(middle))
     ranked = answered[np.argsort(middle[answered], kind="stable")]
@@ -99,10 +99,14 @@ def curve_chart(
     overall: StepFunction | None,
     low: float,
     high: float,
+    *,
+    left: bool,
 ) -> Chart:
     """Draw a survival curve with its 10, 50 and 90% times; hollow marks are bounds."""
     chart = Chart(
-        title, Axis(time_name, low, high), Axis(f"share beyond {time_name}", 0.0, 1.03, percent=True)
+        title,
+        Axis(time_name, low, high),
+        Axis(f"share beyond {time_name}", 0.0, 1.03, percent=True),
     )
     for name, function, colour, dash in (
         ("all rows (Kaplan-Meier)", overall, GREY, "6 3"),
@@ -112,8 +116,7 @@ def curve_chart(
             x = np.concatenate([[low], function.x[function.x > low]])
             chart.line(x, function(x), colour, name, step=True, dash=dash)
     for level, colour, time, known in zip(SHOWN, COLOURS, quantiles, identified, strict=True):
-        word = "time" if known else "bound of the time"
-        tip = f"{level:.0%} {word}: {'' if known else 'beyond '}{number(float(time))}"
+        tip = f"{level:.0%} time: {bounded(float(time), bool(known), left)}"
         # A bound stands where the curve ends, not at its level.
         height = 1.0 - level if known else float(curve(np.array([time]))[0])
         chart.dot(float(time), height, colour, tip, hollow=not known)
@@ -121,7 +124,7 @@ def curve_chart(
 
 
 def time_range(time: Array) -> tuple[float, float]:
-    """Ends of the time axis of curves."""
+    """Find the ends of the time axis of curves."""
     low, high = float(np.nanmin(time)), float(np.nanmax(time))
     low = min(low, 0.0) if low >= 0 else low
     return low, high + 0.02 * (high - low or 1.0)
@@ -141,7 +144,8 @@ def overall_curve(subject: Subject) -> StepFunction:
 def _row(subject: Subject, portrait: Portrait) -> str:
     i = portrait.row
     seen = bool(subject.event[i])
-    outcome = f"event at {number(subject.time[i])}" if seen else _bound(subject, subject.time[i])
+    outcome = bounded(float(subject.time[i]), seen, subject.left)
+    outcome = f"event at {outcome}" if seen else f"censored, {outcome}"
     time, event = training_outcome(subject.forest)
     low, high = time_range(np.append(time, subject.time))
     chart = curve_chart(
@@ -153,26 +157,23 @@ def _row(subject: Subject, portrait: Portrait) -> str:
         overall_curve(subject),
         low,
         high,
+        left=subject.left,
     )
     chart.rule(x=float(subject.time[i]), label="event" if seen else "censored")
     times = ", ".join(
-        f"{level:.0%}: {'' if known else 'beyond '}{number(float(value))}"
-        for level, value, known in zip(
-            SHOWN, portrait.quantiles, portrait.identified, strict=True
-        )
+        f"{level:.0%}: {bounded(float(value), bool(known), subject.left)}"
+        for level, value, known in zip(SHOWN, portrait.quantiles, portrait.identified, strict=True)
     )
     effective = 1.0 / float((portrait.weights**2).sum())
     behind = np.argsort(-portrait.weights, kind="stable")[:_NEIGHBOURS]
-    features = [j for j in _by_importance(subject)][:8]
+    features = _by_importance(subject)[:8]
     lines = [_neighbour(subject, j, portrait, time, event, features) for j in behind]
     table = Table(
         f"Training rows behind it, first of about {effective:.0f}",
         ("row", "weight", subject.time_name, "", *(subject.names[j] for j in features)),
         lines,
     )
-    own = "; ".join(
-        f"{subject.names[j]} {subject.cell(j, subject.matrix[i, j])}" for j in features
-    )
+    own = "; ".join(f"{subject.names[j]} {subject.cell(j, subject.matrix[i, j])}" for j in features)
     caption = f"Predicted {subject.time_name}: {times}. Observed: {outcome}."
     return (
         f'<div class="row"><h3>Row {i + 1}</h3><p class="quiet">{escape(own)}</p>'
@@ -206,9 +207,3 @@ def _neighbour(
         "event" if event[j] else "censored",
         *cells,
     )
-
-
-def _bound(subject: Subject, time: float) -> str:
-    return f"censored, {'below' if subject.left else 'beyond'} {number(time)}"
-
-

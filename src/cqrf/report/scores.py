@@ -1,4 +1,4 @@
-r"""How good quantiles are beside simpler predictions: one table of scores for `evaluate` and the page.
+"""How good quantiles are beside simpler predictions, for ``cqrf evaluate`` and the page.
 
 Losses are weighted by the inverse probability of censoring, as everywhere in `cqrf.metrics`.
 """
@@ -152,7 +152,7 @@ def score(
     with warnings.catch_warnings():
         # Where nothing can be said there is NaN, and the page says so.
         warnings.simplefilter("ignore")
-        arguments = {"event": event, "train": train, "censoring": censoring}
+        arguments: dict[str, object] = {"event": event, "train": train, "censoring": censoring}
         marked = np.where(identified, quantiles, beyond)
         calibration = quantile_calibration(time, marked, levels, **arguments)  # type: ignore[arg-type]
         coverage = [

@@ -76,7 +76,7 @@ class Subject:
     @property
     def p(self) -> int:
         """Number of features."""
-        return self.matrix.shape[1]
+        return int(self.matrix.shape[1])
 
     @property
     def left(self) -> bool:

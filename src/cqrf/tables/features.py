@@ -40,7 +40,8 @@ class Features:
             for name in names:
                 if name not in block.columns:
                     raise TableError(
-                        block.file, f"{option} {name}: there is no such column; {listed(block.columns)}"
+                        block.file,
+                        f"{option} {name}: there is no such column; {listed(block.columns)}",
                     )
         left = [name for name in block.columns if name not in (*outcome, *drop)]
         if not left:
@@ -55,9 +56,7 @@ class Features:
     @classmethod
     def of_forest(cls, forest: CensoredQuantileForest, names: list[str], file: str) -> Features:
         """Find the columns that a fitted forest needs among those of a table."""
-        words = {
-            j: values.dtype.kind not in "biuf" for j, values in forest._encoder.categories
-        }
+        words = {j: values.dtype.kind not in "biuf" for j, values in forest._encoder.categories}
         known = getattr(forest, "feature_names_in_", None)
         p = forest.n_features_in_
         if known is None and len(names) != p:

@@ -111,9 +111,7 @@ def read_outcome(block: Block, columns: OutcomeColumns) -> Outcome:
     return Outcome(time[kept], event[kept].astype(np.bool_), kept)
 
 
-def _limits(
-    block: Block, columns: OutcomeColumns
-) -> tuple[NDArray[np.bool_] | None, Block]:
+def _limits(block: Block, columns: OutcomeColumns) -> tuple[NDArray[np.bool_] | None, Block]:
     """Find times written as limits; return their mask and the block without the marks."""
     cells = block.column(columns.time)
     if not (pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)):
@@ -150,14 +148,16 @@ def _marked(cells: pa.Array, marks: str) -> NDArray[np.bool_]:
 
 
 def _events(block: Block, columns: OutcomeColumns) -> NDArray[np.object_]:
-    """True, False or None for every row."""
+    """Return True, False or None for every row."""
     assert columns.event is not None
     cells = texts(block, columns.event)
     words = [None if cell is None else str(cell).strip() for cell in cells]
     present = list(dict.fromkeys(word for word in words if word is not None))
     if columns.event_values:
         yes = {_plain(value) for value in columns.event_values}
-        unknown = [value for value in columns.event_values if _plain(value) not in map(_plain, present)]
+        unknown = [
+            value for value in columns.event_values if _plain(value) not in map(_plain, present)
+        ]
         if unknown:
             raise TableError(
                 block.file,

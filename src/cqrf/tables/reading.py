@@ -179,7 +179,7 @@ def open_table(
     peeked = _peekable(stream)
     start = peeked.peek(_PEEK)
     if start[:2] == b"\x1f\x8b":
-        peeked = io.BufferedReader(gzip.GzipFile(fileobj=peeked), _PEEK)  # type: ignore[type-var]
+        peeked = io.BufferedReader(gzip.GzipFile(fileobj=peeked), _PEEK)
         try:
             start = peeked.peek(_PEEK)
         except (OSError, EOFError) as error:
@@ -206,7 +206,7 @@ def _open(source: str, name: str) -> IO[bytes]:
 def _peekable(stream: IO[bytes]) -> io.BufferedReader:
     if isinstance(stream, io.BufferedReader):
         return stream
-    return io.BufferedReader(stream, _PEEK)  # type: ignore[type-var]
+    return io.BufferedReader(stream, _PEEK)  # type: ignore[arg-type]
 
 
 def _open_binary(stream: IO[bytes], kind: str, dialect: Dialect, name: str) -> Table:
@@ -239,7 +239,9 @@ def _open_csv(stream: io.BufferedReader, start: bytes, dialect: Dialect, name: s
         reader = pa.csv.open_csv(
             stream,
             # One thread: only then is the number of a bad row known.
-            pa.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, encoding=dialect.encoding),
+            pa.csv.ReadOptions(
+                use_threads=False, block_size=BLOCK_BYTES, encoding=dialect.encoding
+            ),
             pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             pa.csv.ConvertOptions(
                 # Not text yet: a cell that is not UTF-8 is looked for with its row at hand.

@@ -76,7 +76,7 @@ def open_output(path: str, kind: str) -> Iterator[Write]:
     with open_file(path) as file:
         if kind == "csv":
             delimiter = "\t" if path.lower().endswith(".tsv") else ","
-            with _text_writer(file, delimiter) as write:
+            with text_writer(file, delimiter) as write:
                 yield write
         elif kind == "jsonl":
             yield lambda block: _write_json(file, block)
@@ -90,7 +90,8 @@ def open_output(path: str, kind: str) -> Iterator[Write]:
 
 
 @contextlib.contextmanager
-def _text_writer(file: IO[bytes], delimiter: str) -> Iterator[Write]:
+def text_writer(file: IO[bytes], delimiter: str) -> Iterator[Write]:
+    """Write blocks as CSV, with one header."""
     started = False
 
     def write(block: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Predictions for the blocks of a table: what `predict` and the page of `explore` share."""
+"""Predictions for the blocks of a table: what ``cqrf predict`` and ``cqrf explore`` share."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from cqrf._estimation import mark_unreached
 from cqrf.forest import CensoredQuantileForest
-from cqrf.tables import Block, Features, Table, TableError, read_features
+from cqrf.tables._errors import TableError
 from cqrf.tables.columns import numbers
-from cqrf.tables.reading import listed
+from cqrf.tables.features import Features, read_features
+from cqrf.tables.reading import Block, Table, listed
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,7 @@ def _solve(
         conditional_after=after,
     )
     return (
-        mark_unreached(
-            quantiles, identified, question.unreached, mirrored=forest.target_.mirrored
-        ),
+        mark_unreached(quantiles, identified, question.unreached, mirrored=forest.target_.mirrored),
         identified,
     )
 
