@@ -24,8 +24,9 @@ import pyarrow.parquet
 
 from cqrf.tables._errors import TableError, shown
 
-# Bytes of a CSV file that are read at once; a line must fit in. Rows of a Parquet file.
-BLOCK_BYTES = 8 << 20
+# Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
+# Rows of a Parquet file that are read at once.
+BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 50_000
 _PEEK = 1 << 16
 _DELIMITERS = (",", ";", "\t", "|")
