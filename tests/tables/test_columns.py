@@ -101,7 +101,9 @@ class TestNumbers:
         np.testing.assert_array_equal(numbers(block, "x"), [0.5, 1.0])
 
     def test_true_is_one(self):
-        np.testing.assert_array_equal(numbers(block_of(x=["True", "false", None]), "x"), [1, 0, np.nan])
+        np.testing.assert_array_equal(
+            numbers(block_of(x=["True", "false", None]), "x"), [1, 0, np.nan]
+        )
         np.testing.assert_array_equal(numbers(typed(x=[True, False, None]), "x"), [1, 0, np.nan])
 
     def test_infinity_is_refused_with_its_row(self):
@@ -127,7 +129,9 @@ class TestOutcome:
         ],
     )
     def test_codes(self, cells, values):
-        got = outcome(block_of(t=["1", "2", "3"], e=cells), time="t", event="e", event_values=values)
+        got = outcome(
+            block_of(t=["1", "2", "3"], e=cells), time="t", event="e", event_values=values
+        )
         np.testing.assert_array_equal(got.event, [True, False, True])
         np.testing.assert_array_equal(got.time, [1, 2, 3])
 

@@ -46,9 +46,7 @@ class TestFormats:
 
     def test_other_dialect(self):
         content = "é;b\n1,5;x\n-;y\n".encode("latin-1")
-        block = read(
-            content, delimiter=";", decimal=",", encoding="latin-1", missing=("", "-")
-        )
+        block = read(content, delimiter=";", decimal=",", encoding="latin-1", missing=("", "-"))
         assert list(block.columns) == ["é", "b"]
         np.testing.assert_array_equal(numbers(block, "é"), [1.5, np.nan])
 
@@ -153,8 +151,7 @@ class TestBlocks:
         content = self.content(2000) + b"bad,word\n" + self.content(3)[4:]
         table = open_table(io.BytesIO(content), name="data.csv")
         with pytest.raises(TableError, match=r"column 'a', row 2001: 'bad' is not a number"):
-            for block in table.blocks():
-                numbers(block, "a")
+            [numbers(block, "a") for block in table.blocks()]
 
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")) | st.sampled_from('",;\n|'))
@@ -196,9 +193,14 @@ class TestOutput:
     def test_a_failure_leaves_the_old_file(self, kind, tmp_path):
         path = tmp_path / f"t.{kind}"
         path.write_text("old")
-        with pytest.raises(RuntimeError), open_output(str(path), kind) as write:
-            write({"a": [1.0]})
-            raise RuntimeError
+
+        def fail():
+            with open_output(str(path), kind) as write:
+                write({"a": [1.0]})
+                raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            fail()
         assert path.read_text() == "old"
         assert list(tmp_path.iterdir()) == [path]
 

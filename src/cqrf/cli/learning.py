@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cqrf.cli.options import note
-from cqrf.forest import CensoredQuantileForest
 from cqrf.tables import (
     Dialect,
     Features,
@@ -18,6 +17,9 @@ from cqrf.tables import (
     read_features,
     read_outcome,
 )
+
+if TYPE_CHECKING:
+    from cqrf.forest import CensoredQuantileForest
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,9 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     if outcome.event.all():
         hint = "" if columns.event else "; name the column that tells what was seen with --event"
         note(f"{block.file}: no time is censored{hint}", quiet)
+    # Not before the table was read: a bad one is told at once.
+    from cqrf.forest import CensoredQuantileForest
+
     forest = CensoredQuantileForest(
         **{"censoring": columns.censoring, "verbose": 0 if quiet else 1, **plan.params}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -112,11 +113,14 @@ def complete_column(ctx: click.Context, param: click.Parameter, incomplete: str)
     """Offer the columns of the table that was named before the option."""
     from cqrf.tables import open_table
 
-    try:
-        names = open_table(ctx.params.get("table") or ctx.params["data"]).names
-    except (KeyError, ValueError, OSError):
-        return []
-    return [name for name in names if name.startswith(incomplete)]
+    # While its value is being typed, the option is not complete, and nothing is parsed yet.
+    words = [ctx.params.get("table"), ctx.params.get("data"), *ctx.args]
+    for path in reversed([word for word in words if word and os.path.isfile(word)]):
+        try:
+            return [name for name in open_table(path).names if name.startswith(incomplete)]
+        except ValueError:
+            continue
+    return []
 
 
 def takes_outcome(function: Function) -> Function:
@@ -214,10 +218,12 @@ def takes_forest(function: Function) -> Function:
 
 
 def _parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
-    from cqrf import CensoredQuantileForest
+    params: dict[str, Any] = {}
+    if not settings:
+        return params
+    from cqrf.forest import CensoredQuantileForest
 
     known = CensoredQuantileForest().get_params()
-    params: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:

@@ -76,6 +76,13 @@ class _Program(click.Group):
         command: click.Command = module.command
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # click would end with 1, which is the code of bad input.
+            raise click.exceptions.Exit(PIPE_CLOSED) from None
+
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.width = max(formatter.width, 100)
         for title, text in _MANUAL.items():
@@ -114,11 +121,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     debug = "--debug" in arguments
     warnings.showwarning = _show_warning
     try:
-        program.main(arguments, prog_name="cqrf", standalone_mode=False)
+        # A number is the code of a command that has left early, for example after --help.
+        code = program.main(arguments, prog_name="cqrf", standalone_mode=False) or 0
         sys.stdout.flush()
-        code = 0
     except BaseException as error:
-        if debug and not isinstance(error, SystemExit | click.exceptions.Exit):
+        if debug and not isinstance(error, SystemExit):
             traceback.print_exc()
         code = _end(error)
     if code == PIPE_CLOSED:
@@ -130,8 +137,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _end(error: BaseException) -> int:
     """Say in one line what went wrong; return the exit code."""
     match error:
-        case SystemExit() | click.exceptions.Exit():
-            code = error.code if isinstance(error, SystemExit) else error.exit_code
+        case SystemExit():
+            code = error.code
             if isinstance(code, str):
                 _say(code.removeprefix("cqrf: "))
                 return BAD_INPUT

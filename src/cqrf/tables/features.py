@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cqrf.forest import CensoredQuantileForest
 from cqrf.tables._errors import TableError
 from cqrf.tables.columns import Kind, kind_of, numbers, texts
 from cqrf.tables.reading import Block, listed
+
+if TYPE_CHECKING:
+    from cqrf.forest import CensoredQuantileForest
 
 
 @dataclass(frozen=True)
