@@ -28,7 +28,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench accuracy paper engine-test engine-test-thread clean
+.PHONY: help demo test pytest lint format bench accuracy paper screenshots engine-test engine-test-thread clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,7 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/criteria.py
+	$(BIN)/python benchmarks/command_line.py
 
 accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
 	$(BIN)/python benchmarks/near_oracle.py $(ARGS)
@@ -64,6 +65,9 @@ accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten model
 
 paper: $(VENV)/.package $(VENV)/.extra-paper ## rerun every experiment of the paper at its full size (hours); ARGS="--quick" takes minutes
 	$(BIN)/cqrf paper run all --out paper $(ARGS)
+
+screenshots: $(VENV)/.package $(VENV)/.extra-test ## draw the pictures of the pages in docs/images anew; needs Chromium
+	$(BIN)/python docs/screenshots.py
 
 engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
 	$(call engine_test,address,address$(COMMA)undefined)
@@ -110,7 +114,7 @@ $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 
 $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
-$(VENV)/.extra-bench: EXTRAS := bench
+$(VENV)/.extra-bench: EXTRAS := bench cli
 $(VENV)/.extra-paper: EXTRAS := paper
 # mypy reads the types of the packages that cqrf imports, click among them.
 $(VENV)/.extra-lint: EXTRAS := run cli lint

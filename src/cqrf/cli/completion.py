@@ -12,7 +12,7 @@ from cqrf.cli.options import common
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @common
 def command(shell: str, as_json: bool, quiet: bool) -> None:
-    r"""Print a script that completes commands, options, files and column names.
+    """Print a script that completes commands, options, files and column names.
 
     \b
     eval "$(cqrf completion bash)"                              # in ~/.bashrc

@@ -37,7 +37,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Score a model: on a table of its own or, without one, out-of-bag.
+    """Score a model: on a table of its own or, without one, out-of-bag.
 
     Every line of the answer is a quantile: its pinball loss, weighted for censoring; the share of
     the loss of the Kaplan-Meier quantile that it saves, with its standard error; how many of the

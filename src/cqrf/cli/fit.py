@@ -37,7 +37,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Learn from a table of censored times and store the forest.
+    """Learn from a table of censored times and store the forest.
 
     DATA is a CSV, Parquet or Feather file, or - for standard input. All columns but those of the
     outcome and those dropped are features.

@@ -71,7 +71,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Predict quantiles for the rows of a table.
+    """Predict quantiles for the rows of a table.
 
     MODEL was written by cqrf fit; TABLE is a CSV, Parquet or Feather file, or - for standard input.
     Rows are read, predicted and written in blocks: the table may be larger than the memory.

@@ -39,7 +39,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Fit a forest and write one HTML page on the data, the fit and its limits.
+    """Fit a forest and write one HTML page on the data, the fit and its limits.
 
     The page needs no network, reads on a phone and prints. It shows the censoring, how good the
     quantiles are out-of-bag beside Kaplan-Meier and Cox regression, what the features do, some rows

@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         result = self.server.result(name) if path == f"results/{name}.csv" else None
         if result is None:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing at this address")
-        self._send(result, "text/csv; charset=utf-8", attachment="predicted.csv")
+        self._send(result, "text/csv; charset=utf-8", attachment=True)
 
     def _post(self, path: str) -> None:
         parts = urlsplit(path)
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         *,
         status: HTTPStatus = HTTPStatus.OK,
         nonce: str = "",
-        attachment: str = "",
+        attachment: bool = False,
     ) -> None:
         own = f"'nonce-{nonce}'" if nonce else "'none'"
         self.send_response(status)
@@ -207,7 +207,8 @@ class _Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         if attachment:
-            self.send_header("Content-Disposition", f'attachment; filename="{attachment}"')
+            # The page has named it after the table.
+            self.send_header("Content-Disposition", "attachment")
         self.end_headers()
         self.wfile.write(body)
 

@@ -94,7 +94,9 @@ class Axis:
         low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
         if log:
             return cls(label, low / 1.1, high * 1.1, log=True, percent=percent)
-        low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+            high = 1.0 if low == high else high
         margin = 0.04 * (high - low) or abs(high) * 0.1 or 1.0
         return cls(
             label,
