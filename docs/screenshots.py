@@ -24,7 +24,7 @@ from cqrf.explore.page import Explorer  # noqa: E402
 from cqrf.explore.server import ExploreServer  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-WIDE, NARROW = (1200, 1000), (500, 1000)
+WIDE, NARROW = (1200, 1500), (500, 1100)
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def main() -> None:
         with ExploreServer(Explorer(forest, "Years in Congress", "years", 20 << 20)) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             browser.get(server.url)
-            take(browser, "explore.png", (1200, 800))
+            take(browser, "explore.png", (1200, 980))
             take(browser, "explore_phone.png", NARROW)
             server.shutdown()
     finally:

@@ -120,7 +120,7 @@ class Explorer:
         return {
             "figure": figure(chart, caption, table),
             "tiles": [
-                {"name": f"{self.time_name} by which {level:.0%}", "value": text}
+                {"name": f"{self.time_name} until {level:.0%}", "value": text}
                 for level, text in zip(SHOWN, times[:3], strict=True)
             ],
             "quantiles": quantiles[0, :3].tolist(),
