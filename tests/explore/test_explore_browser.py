@@ -43,12 +43,22 @@ def page(browser, address):
     assert complaints(browser) == []
 
 
+# In one call each: the page may replace its parts between two.
+def path_of(page, line):
+    return page.execute_script(
+        "return document.querySelector(arguments[0])?.getAttribute('d')",
+        f'#figure g[data-at="{line}"] path',
+    )
+
+
 def curve(page):
-    return page.find_element("css selector", '#figure g[data-at="1"] path').get_attribute("d")
+    return path_of(page, 1)
 
 
 def medians(page):
-    return [tile.text for tile in page.find_elements("css selector", "#tiles b")]
+    return page.execute_script(
+        "return [...document.querySelectorAll('#tiles b')].map((tile) => tile.textContent)"
+    )
 
 
 def move(page, name, value):
@@ -79,21 +89,18 @@ class TestExplore:
         wait_until(lambda: (curve(page), medians(page)) == before)
 
     def test_the_keyboard_moves_a_slider(self, page):
+        from selenium.webdriver import Keys
+
         before = curve(page)
         slider = page.find_element("css selector", 'input[type="range"]')
-        slider.send_keys("\ue010")  # End
+        slider.send_keys(Keys.END)
         wait_until(lambda: curve(page) != before)
 
     def test_a_pinned_curve_stays(self, page):
         page.find_element("id", "pin").click()
-        wait_until(lambda: "pinned" in page.find_element("id", "figure").text)
+        wait_until(lambda: path_of(page, 2) == curve(page))
         move(page, "age_at_entry", 70)
-        wait_until(
-            lambda: (
-                page.find_element("css selector", 'g[data-at="2"] path').get_attribute("d")
-                != curve(page)
-            )
-        )
+        wait_until(lambda: path_of(page, 2) not in (None, curve(page)))
 
     def test_a_table_is_scored_and_downloaded(self, page, data, tmp_path):
         data.X[:25].to_csv(tmp_path / "new.csv", index=False)

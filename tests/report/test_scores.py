@@ -99,6 +99,7 @@ class TestScore:
 
 
 class TestOutOfBag:
+    @pytest.mark.filterwarnings("ignore:.*drawn by every tree")
     def test_is_oob_predict(self, forest):
         answers = out_of_bag(forest, LEVELS)
         np.testing.assert_array_equal(answers.quantiles, forest.oob_predict(LEVELS))

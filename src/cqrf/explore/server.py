@@ -22,6 +22,7 @@ from cqrf.tables.writing import text_writer
 
 ADDRESS = "127.0.0.1"
 _MAX_REQUEST = 1 << 20
+_MAX_DISCARDED = 256 << 20
 _MAX_RESULTS = 3
 _PREVIEW = 10
 _SECONDS = 30
@@ -173,6 +174,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdigit():
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "the request does not tell its length")
         if int(length) > limit:
+            # A client that is still writing would not read the answer.
+            left = min(int(length), _MAX_DISCARDED)
+            while left > 0 and (piece := self.rfile.read(min(left, 1 << 20))):
+                left -= len(piece)
             size = f"{limit / 2**20:g} MB"
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {size} are not read")
         body = self.rfile.read(int(length))
