@@ -276,6 +276,12 @@ class TestErrors:
         assert done.returncode == 1
         assert "congress.csv: this is not a cqrf model file" in one_line(done)
 
+    def test_no_arguments_at_all(self):
+        assert cqrf().stdout == cqrf("--help").stdout
+        done = cqrf("paper")
+        assert done.returncode == 2
+        assert "Usage: cqrf paper" in done.stderr
+
     def test_debug_shows_where(self, tmp_path):
         done = cqrf("predict", "no.cqrf", "--debug", cwd=tmp_path)
         assert done.returncode == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("predict")
 @click.argument("model", type=click.Path())
-@click.argument("table", type=click.Path(allow_dash=True), default="-")
+@click.argument("table", type=click.Path(allow_dash=True), required=False)
 @click.option(
     "--quantiles", type=Levels(), default="0.1,0.5,0.9", show_default=True, help="Levels."
 )
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 @common
 def command(
     model: str,
-    table: str,
+    table: str | None,
     quantiles: tuple[float, ...],
     interval: float | None,
     after: str | None,
@@ -90,6 +91,11 @@ def command(
 
     if interval is not None and not 0.0 < interval < 1.0:
         raise click.BadParameter("must lie between 0 and 1", param_hint="--interval")
+    if table is None:
+        # Nobody means to type a table by hand.
+        if sys.stdin.isatty():
+            raise click.UsageError("Missing argument 'TABLE'.", click.get_current_context())
+        table = "-"
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
     opened = open_table(table, dialect)

@@ -103,7 +103,8 @@ class _Program(click.Group):
                         indent = " " * formatter.current_indent
                         formatter.write(f"{indent}{line}".rstrip() + "\n")
             formatter.write("\n")
-        with formatter.section("OPTIONS"):
+        formatter.write("OPTIONS\n")
+        with formatter.indentation():
             records = [param.get_help_record(ctx) for param in self.get_params(ctx)]
             formatter.write_dl([record for record in records if record])
 
@@ -118,8 +119,12 @@ def program() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with one of its exit codes."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    # Who knows nothing of us gets the manual page.
+    arguments = arguments or ["--help"]
     debug = "--debug" in arguments
     warnings.showwarning = _show_warning
+    # A parent such as nohup may ignore it for its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         # A number is the code of a command that has left early, for example after --help.
         code = program.main(arguments, prog_name="cqrf", standalone_mode=False) or 0
@@ -148,6 +153,9 @@ def _end(error: BaseException) -> int:
             return INTERRUPTED
         case BrokenPipeError():
             return PIPE_CLOSED
+        case click.UsageError() if type(error).__name__ == "NoArgsIsHelpError":
+            click.echo(error.format_message(), err=True)
+            return BAD_USAGE
         case click.UsageError():
             where = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
             _say(error.format_message() + where)
@@ -177,7 +185,3 @@ def _say(message: str) -> None:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     _say(f"warning: {message}")
-
-
-# A parent such as nohup may ignore it for its children.
-signal.signal(signal.SIGINT, signal.default_int_handler)
