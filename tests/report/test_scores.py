@@ -5,7 +5,7 @@ import pytest
 
 from cqrf import CensoredQuantileForest
 from cqrf.datasets import make_aft
-from cqrf.metrics import censored_pinball_loss, pinball_loss
+from cqrf.metrics import censored_pinball_loss, censoring_weights, pinball_loss
 from cqrf.report.answers import out_of_bag, predicted, training_outcome
 from cqrf.report.scores import kaplan_meier_quantiles, score
 from cqrf.target import Target
@@ -46,6 +46,16 @@ class TestScore:
         np.testing.assert_allclose(scores.loss, loss)
         np.testing.assert_allclose(scores.rivals[0].loss, theirs)
         np.testing.assert_allclose(scores.rivals[0].saving, 1 - loss / theirs)
+        # The delta method for a ratio of weighted sums, row by row.
+        weight = censoring_weights(time, event, forest.target_)
+        for q, level in enumerate(LEVELS):
+            gain = [
+                pinball_loss([t], [constant[q]], level) - pinball_loss([t], [p], level)
+                for t, p in zip(time, answers.quantiles[:, q], strict=True)
+            ]
+            mean = (weight * gain).sum() / weight.sum()
+            error = np.sqrt((weight**2 * (gain - mean) ** 2).sum()) / weight.sum()
+            assert scores.rivals[0].std_error[q] == pytest.approx(error / theirs[q])
 
     def test_without_censoring_all_is_plain(self):
         rng = np.random.default_rng(0)
