@@ -120,8 +120,9 @@ def _unidentified(subject: Subject) -> Iterator[Caution]:
             yield Caution(
                 "warning" if share < _MANY_UNKNOWN else "note",
                 f"The {level:.0%} time is not identified for {percent(1.0 - share)} of the rows",
-                "Too many rows like these are censored before it. What stands there is a bound, "
-                "not an estimate; the columns named identified say where.",
+                f"Too many such rows are censored {'above' if subject.left else 'before'} it. "
+                "What stands there is a bound, not an estimate; the columns named identified say "
+                "where.",
             )
 
 
@@ -139,7 +140,7 @@ def _heavy_regions(subject: Subject) -> Iterator[Caution]:
             "warning",
             f"Heavy censoring where {where}",
             f"{percent(share)} of these {size:,} rows are censored, against {percent(overall)} of "
-            "all. Late quantiles cannot be learned there.",
+            f"all. {'Low' if subject.left else 'Late'} quantiles cannot be learned there.",
         )
 
 
@@ -199,9 +200,9 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
         yield Caution(
             "warning",
             "Censoring depends on the features",
-            f"Some rows are followed for longer than others ({_p(p_value)}). The forest "
-            "accounts for it; the scores on this page, which weight all rows by one censoring "
-            "curve, do so only in part: read loss, calibration and coverage with care.",
+            f"{'Limits differ between' if subject.left else 'Follow-up differs between'} kinds of "
+            f"rows ({_p(p_value)}). The forest accounts for it; the scores on this page, which "
+            "weight all rows by one censoring curve, do so only in part: read loss, calibration and coverage with care.",
         )
 
 
@@ -225,8 +226,9 @@ def _miscalibrated(subject: Subject) -> Iterator[Caution]:
         yield Caution(
             "warning",
             "Some quantiles are off",
-            f"Of the {percent(found.quantiles[k])} times, {percent(found.observed[k])} had passed "
-            f"(standard error {percent(found.std_error[k])}).",
+            f"{percent(found.observed[k])} of the rows lie below their predicted "
+            f"{percent(found.quantiles[k])} time (standard error {percent(found.std_error[k])}). "
+            "Where censoring depends on the features, this estimate is doubtful itself.",
         )
 
 
