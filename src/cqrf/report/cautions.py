@@ -202,7 +202,8 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
             "Censoring depends on the features",
             f"{'Limits differ between' if subject.left else 'Follow-up differs between'} kinds of "
             f"rows ({_p(p_value)}). The forest accounts for it; the scores on this page, which "
-            "weight all rows by one censoring curve, do so only in part: read loss, calibration and coverage with care.",
+            "weight all rows by one censoring curve, do so only in part: read loss, "
+            "calibration and coverage with care.",
         )
 
 
