@@ -12,9 +12,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import pyarrow.csv
+import numpy as np
 
 from cqrf.explore.page import Explorer
+from cqrf.report.charts import number
 from cqrf.report.html import Table
 from cqrf.tables import open_table
 from cqrf.tables.answering import Question, answers
@@ -145,29 +146,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _score(self, body: bytes, name: str) -> dict[str, Any]:
         table = open_table(io.BytesIO(body), name=name)
         written = io.BytesIO()
-        rows, head, body_rows = 0, [], []
+        rows, preview = 0, ""
         with text_writer(written, ",") as write:
             question = Question(interval=0.9, keep=("*",))
             for block in answers(self.server.explorer.forest, table, question):
                 write(block)
-                size = len(next(iter(block.values())))
-                rows += size
-                head = list(block)
+                preview = preview or _preview(block, name)
+                rows += len(next(iter(block.values())))
         if not rows:
             raise ValueError(f"{name}: there is a header but no row")
-        start = written.getvalue()
-        shown = pyarrow.csv.read_csv(
-            io.BytesIO(b"".join(start.splitlines(keepends=True)[: _PREVIEW + 1])),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(head, pyarrow.string())
-            ),
-        )
-        body_rows = [
-            [str(k + 1), *map(str, row.values())] for k, row in enumerate(shown.to_pylist())
-        ]
-        preview = Table(f"First rows of {name}", ["row", *head], body_rows)
-        result = self.server.keep(start)
-        return {"rows": rows, "preview": preview.html(), "result": f"results/{result}.csv"}
+        result = self.server.keep(written.getvalue())
+        return {"rows": rows, "preview": preview, "result": f"results/{result}.csv"}
 
     def _body(self, limit: int) -> bytes:
         length = self.headers.get("Content-Length", "")
@@ -219,3 +208,20 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: the addresses hold the token."""
+
+
+def _preview(block: dict[str, Any], name: str) -> str:
+    """Show the first rows: what was predicted, then what was there."""
+    predicted = [key for key, cells in block.items() if isinstance(cells, np.ndarray)]
+    columns = predicted + [key for key in block if key not in predicted]
+    lines = [
+        [str(k + 1), *(_cell(block[key][k]) for key in columns)]
+        for k in range(min(_PREVIEW, len(block[columns[0]])))
+    ]
+    return Table(f"First rows of {name}", ["row", *columns], lines).html()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, np.bool_):
+        return "yes" if value else "no"
+    return number(float(value)) if isinstance(value, np.floating) else str(value)
