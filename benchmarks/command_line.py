@@ -4,7 +4,8 @@
 
 Fits a CSV file of 100,000 rows and 10 features and tells how much of the time of the whole process,
 from its start to its end, is spent growing trees; writes the report on 5,000 rows and tells its
-seconds and its size. Both with two threads.
+seconds and its size. Both with two threads. Processor time is told too: on a busy machine it says
+more than the clock.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -53,8 +55,8 @@ def write_csv(path: Path, rows: int, features: int) -> None:
     np.savetxt(path, table, delimiter=",", header=",".join(names), comments="", fmt=formats)
 
 
-def run(arguments: list[str], folder: str) -> tuple[float, float]:
-    start = perf_counter()
+def run(arguments: list[str], folder: str) -> tuple[float, float, float]:
+    start, used = perf_counter(), processor_time()
     done = subprocess.run(
         [sys.executable, "-c", CHILD, *arguments],
         cwd=folder,
@@ -63,7 +65,12 @@ def run(arguments: list[str], folder: str) -> tuple[float, float]:
         text=True,
     )
     seconds = perf_counter() - start
-    return seconds, json.loads(done.stderr.splitlines()[-1])["grown"]
+    return seconds, processor_time() - used, json.loads(done.stderr.splitlines()[-1])["grown"]
+
+
+def processor_time() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
@@ -78,17 +85,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_csv(Path(folder, "data.csv"), options.rows, options.features)
         size = os.path.getsize(Path(folder, "data.csv")) / 1e6
-        seconds, grown = run(["fit", "data.csv", *common], folder)
+        seconds, used, grown = run(["fit", "data.csv", *common], folder)
         model = os.path.getsize(Path(folder, "data.cqrf")) / 1e6
         print(
             f"fit: {options.rows:,} x {options.features}, {size:.1f} MB of CSV to {model:.1f} MB: "
-            f"{seconds:.1f} s, {grown / seconds:.0%} of it growing trees",
+            f"{seconds:.1f} s ({used:.1f} s of processor time), "
+            f"{grown / seconds:.0%} of it growing trees",
             flush=True,
         )
         write_csv(Path(folder, "data.csv"), options.report_rows, options.features)
-        seconds, _ = run(["report", "data.csv", *common], folder)
+        seconds, used, _ = run(["report", "data.csv", *common], folder)
         size = os.path.getsize(Path(folder, "report.html")) / 1e6
-        print(f"report: {options.report_rows:,} rows: {seconds:.1f} s, {size:.2f} MB")
+        print(
+            f"report: {options.report_rows:,} rows: {seconds:.1f} s ({used:.1f} s of processor "
+            f"time), {size:.2f} MB"
+        )
 
 
 if __name__ == "__main__":

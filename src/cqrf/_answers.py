@@ -283,7 +283,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        bins = self._binner.bin(self._encode(X), None, self._n_threads())
+        matrix = self._encode(X)
+        bins = self._binner.bin(matrix, None, self._n_threads())
         return self.trees_.engine.apply(bins, self._n_threads())
 
     def oob_predict(
