@@ -31,7 +31,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images engine-test \
+.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images screenshots engine-test \
 	engine-test-thread clean
 
 help: ## list the commands
@@ -61,6 +61,7 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/criteria.py
+	$(BIN)/python benchmarks/command_line.py
 
 instructions: $(VENV)/.created ## compare instruction counts of the engine's main loops with the stored ones (needs valgrind)
 	@$(BIN)/python benchmarks/instructions.py $(ARGS)
@@ -80,6 +81,9 @@ docs: $(VENV)/.package $(VENV)/.extra-docs ## build the documentation into build
 
 images: $(VENV)/.package $(VENV)/.extra-docs ## run the gallery in examples/, which draws the pictures of the user guide
 	@set -e; for script in $(GALLERY); do echo $$script; $(BIN)/python $$script; done
+
+screenshots: $(VENV)/.package $(VENV)/.extra-test ## draw the pictures of the pages in docs/images anew; needs Chromium
+	$(BIN)/python docs/screenshots.py
 
 engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitizer and UBSan
 	$(call engine_test,address,address$(COMMA)undefined)
@@ -126,7 +130,7 @@ $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 
 $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
-$(VENV)/.extra-bench: EXTRAS := bench
+$(VENV)/.extra-bench: EXTRAS := bench cli
 $(VENV)/.extra-paper: EXTRAS := paper
 $(VENV)/.extra-docs: EXTRAS := docs
 # mypy reads the types of the packages that cqrf imports, click among them.

@@ -322,7 +322,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        bins, _ = self._bin(X)
+        bins = self._binner.bin(self._encode(X), None, self._n_threads())
         return self.trees_.engine.apply(bins, self._n_threads())
 
     def oob_predict(
@@ -496,8 +496,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
             bundle["text/html"] = notebook_html(self)
         return bundle
 
-    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], _engine.Features]:
-        n_threads = self._n_threads()
+    def _encode(self, X: Any) -> _engine.Features:
+        """Check test points and return them as numbers and category codes, shape (m, p)."""
         state = vars(self)
         # The fast path, for rows that are asked one at a time: see `is_plain`.
         if not (
@@ -510,11 +510,14 @@ class FittedForest(RegressorMixin, BaseEstimator):
             table = open_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
             X = table
-        features = self._encoder.encode(X, n_threads)
-        return self._binner.bin(features, None, n_threads), features
+        return self._encoder.encode(X, self._n_threads())
 
     def _estimation(self, X: Any) -> Estimation:
-        bins, features = self._bin(X)
+        return self._estimation_of(self._encode(X))
+
+    def _estimation_of(self, features: _engine.Features) -> Estimation:
+        """Estimation of test points that are encoded already, shape (m, p)."""
+        bins = self._binner.bin(features, None, self._n_threads())
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(features)

@@ -94,7 +94,7 @@ def write_file(
         parts.append(bytes(-len(parts[-1]) % _ALIGNMENT))
         parts.append(array.reshape(-1).view(np.uint8).data)
     target = Path(os.path.realpath(path))
-    with _replacing(target) as file:
+    with replacing(target) as file:
         checksum = 0
 
         def add(piece: memoryview) -> None:
@@ -265,7 +265,7 @@ def _for_pieces(parts: list[Any], label: str, take: Callable[[memoryview], None]
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[int]:
+def replacing(path: Path) -> Iterator[int]:
     """Open a file that takes the place of `path` when it is complete and on disk.
 
     Where the system has files without a name, it is one until then: no kill leaves it behind.

@@ -11,8 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from models import geometric_mean, ratio_of_means
+from models import geometric_mean
 from near_oracle import replicate, tuned
+
+from cqrf.paper.tables import ratio_of_means
 
 MODELS = ("AFT, 1-D, 45% censored", "AFT, 5-D", "heteroscedastic, 40-D", "crossing hazards")
 PAPER, ORACLE, TOLD = "(a) paper's rule", "(b) oracle quantile forest", "(d) default, told T"

@@ -1,4 +1,4 @@
-"""The command line: ``cqrf ...``."""
+"""``cqrf paper``."""
 
 from __future__ import annotations
 
@@ -6,26 +6,16 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-try:
-    import click
-except ImportError:
-    sys.exit("cqrf: the command line needs an extra: pip install 'cqrf[cli]'")
-
-from cqrf import __version__
+import click
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="cqrf")
-def main() -> None:
-    """Quantiles of times that are only partly observed."""
-
-
-@main.group()
-def paper() -> None:
+@click.group("paper", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
+def command() -> None:
     """Rerun the experiments of the paper and check its claims."""
 
 
-@paper.command("list")
+@command.command("list")
 def paper_list() -> None:
     """List the experiments and the methods."""
     from cqrf.paper import ORDER, load_experiments
@@ -43,7 +33,7 @@ def paper_list() -> None:
         click.echo(f"  {method.name:18} {method.description}{missing}")
 
 
-@paper.command("run")
+@command.command("run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...|all")
 @click.option("--reps", type=click.IntRange(1), help="Replications [40; quick: 3].")
 @click.option("--trees", type=click.IntRange(1), help="Trees of a forest [1000; quick: 200].")
@@ -122,7 +112,3 @@ def paper_run(
     click.echo(f"\n{out / 'index.html'}")
     if strict and failed:
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,5 @@
+"""``python -m cqrf``: the command line."""
+
+from cqrf.cli import main
+
+main()

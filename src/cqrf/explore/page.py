@@ -1,0 +1,163 @@
+"""The page, and the part of it that follows the sliders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.curves import StepFunction
+from cqrf.explain import outcomes_by_row
+from cqrf.explore.controls import Control, make_controls, read_row
+from cqrf.forest import CensoredQuantileForest
+from cqrf.report.answers import estimation_of
+from cqrf.report.charts import BLUE, ORANGE, bounded
+from cqrf.report.html import Table, asset, document, figure
+from cqrf.report.rows import curve_chart, time_range
+from cqrf.report.subject import SHOWN
+from cqrf.solve import survival_curves
+
+_TAIL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """A forest that answers for rows as the page sends them.
+
+    Attributes
+    ----------
+    forest : CensoredQuantileForest
+    title, time_name : str
+    max_upload : int
+        Bytes of a table that may be scored.
+    """
+
+    forest: CensoredQuantileForest
+    title: str
+    time_name: str
+    max_upload: int
+
+    @cached_property
+    def controls(self) -> list[Control]:
+        """One for every feature."""
+        return make_controls(self.forest)
+
+    @cached_property
+    def overall(self) -> StepFunction:
+        """Kaplan-Meier curve of all training rows."""
+        time, event = self._outcome
+        weights = np.full((1, len(time)), 1.0 / len(time))
+        censoring = "left" if self.forest.target_.mirrored else "right"
+        curve: StepFunction = survival_curves(weights, time, event, censoring=censoring)[0]
+        return curve
+
+    @cached_property
+    def _outcome(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        time, event = outcomes_by_row(self.forest.target_)
+        kept = ~np.isnan(time)
+        return time[kept], event[kept]
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """Answer for a row, and draw a pinned one beside it.
+
+        Parameters
+        ----------
+        request : dict
+            ``values``: the row; ``pinned``: another row or None.
+
+        Returns
+        -------
+        dict
+            ``figure``: HTML; ``quantiles``, ``identified`` and ``interval``: numbers.
+        """
+        if not isinstance(request, dict):
+            raise ValueError("a request must be an object with the values of a row")
+        row = read_row(self.controls, request.get("values"))
+        pinned = request.get("pinned")
+        levels = np.array([*SHOWN, _TAIL, 1.0 - _TAIL])
+        forest = self.forest
+        estimation = estimation_of(forest, row)
+        quantiles, identified = estimation.quantiles(
+            levels, solver=forest.solver, interpolation=forest.interpolation
+        )
+        _, _, weights = estimation.weights.matrix(1, 64)
+        low, high = time_range(self._outcome[0])
+        chart = curve_chart(
+            "Survival curve of the row that the controls describe",
+            self.time_name,
+            estimation.survival_functions()[0],
+            quantiles[0, :3],
+            identified[0, :3],
+            self.overall,
+            low,
+            high,
+            left=forest.target_.mirrored,
+        )
+        chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
+        if pinned is not None:
+            other = estimation_of(forest, read_row(self.controls, pinned)).survival_functions()[0]
+            x = np.concatenate([[low], other.x[other.x > low]])
+            chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
+        times = [
+            bounded(float(time), bool(known), forest.target_.mirrored)
+            for time, known in zip(quantiles[0], identified[0], strict=True)
+        ]
+        table = Table(
+            "Numbers",
+            ("share with their event", self.time_name),
+            [(f"{level:.0%}", text) for level, text in sorted(zip(levels, times, strict=True))],
+        )
+        caption = (
+            f"90% interval: {times[3]} to {times[4]} (shaded). Made of about "
+            f"{1.0 / float((weights**2).sum()):.0f} training rows. Hollow marks are bounds: the "
+            "data do not reach further."
+        )
+        return {
+            "figure": figure(chart, caption, table),
+            "tiles": [
+                {"name": f"{self.time_name} until {level:.0%}", "value": text}
+                for level, text in zip(SHOWN, times[:3], strict=True)
+            ],
+            "quantiles": quantiles[0, :3].tolist(),
+            "identified": identified[0, :3].tolist(),
+            "interval": quantiles[0, 3:].tolist(),
+        }
+
+    def page(self, nonce: str) -> str:
+        """Write the page."""
+        start = [control.value for control in self.controls]
+        first = self.answer({"values": start})
+        controls = "".join(control.html(j) for j, control in enumerate(self.controls))
+        tiles = "".join(
+            f"<div><b>{escape(tile['value'])}</b><span>{escape(tile['name'])}</span></div>"
+            for tile in first["tiles"]
+        )
+        settings = json.dumps({"maxUpload": self.max_upload}).replace("<", "\\u003c")
+        body = f"""<main class="explore"><h1>{escape(self.title)}</h1>
+<p>Move the features of a row, and its survival curve follows, with the times by which 10, 50 and
+90% of such rows have had their event.</p>
+<div class="columns">
+<div class="answer"><div class="tiles" id="tiles" aria-live="polite">{tiles}</div>
+<div id="figure">{first["figure"]}</div></div>
+<form id="row" autocomplete="off"><div class="buttons">
+<button type="button" id="pin">Pin this curve</button>
+<button type="reset" id="reset">Start again</button></div>{controls}</form>
+</div>
+<section><h2>Score a table</h2>
+<p>A CSV, Parquet or Feather file with the columns of the model, up to
+{self.max_upload // 2**20} MB. It stays on this computer.</p>
+<p><input type="file" id="file" aria-label="Table to score"></p>
+<p id="message" role="alert"></p><div id="preview"></div></section>
+</main>"""
+        script = (
+            asset("chart.js")
+            + f"\nconst settings = {settings};\n"
+            + files("cqrf.explore").joinpath("assets", "explore.js").read_text(encoding="utf-8")
+        )
+        return document(self.title, body, script=script, nonce=nonce)

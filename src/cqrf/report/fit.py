@@ -1,0 +1,188 @@
+"""The chapters on the fit: how good the quantiles are, and how large the leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cqrf.report.charts import BLUE, GREEN, GREY, ORANGE, Axis, Chart, number, percent
+from cqrf.report.html import Section, Table, figure, grid, paragraph
+from cqrf.report.subject import LEVELS, Subject
+
+_RIVAL_COLOURS = (GREY, ORANGE)
+_DASHES = ("6 3", "2 3")
+
+
+def fit_section(subject: Subject) -> Section:
+    """Scores beside the baselines, calibration, coverage, identified shares."""
+    scores = subject.scores
+    if subject.answers.out_of_bag:
+        how = (
+            f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
+            "that did not see it. Cox regression is fitted in five folds for the same reason."
+        )
+    else:
+        how = (
+            f"All scores are on {scores.n:,} rows that the forest has not seen. Cox regression is "
+            "fitted to these rows in five folds."
+        )
+    parts = [
+        paragraph(how),
+        grid([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
+    ]
+    return Section("fit", "How good is the fit?", parts)
+
+
+def leaf_section(subject: Subject) -> Section:
+    """How the size of the leaves was chosen."""
+    path = subject.forest.leaf_size_path_
+    size = subject.forest.min_samples_split_
+    title = "The size of the leaves"
+    if path is None:
+        return Section("leaves", title, [paragraph(f"Nodes of {size} or more rows are split.")])
+    chart = Chart(
+        f"Out-of-bag loss by the size of a node that is split; smallest at {path.best}",
+        Axis.around("rows of a node that is split", path.size, log=True),
+        Axis.around(
+            "loss", np.concatenate([path.loss - path.std_error, path.loss + path.std_error])
+        ),
+    )
+    chart.ribbon(path.size, path.loss - path.std_error, path.loss + path.std_error, BLUE)
+    chart.line(path.size, path.loss, BLUE, "out-of-bag loss", dots=True)
+    chart.rule(x=float(path.best), label=f"chosen: {path.best}")
+    rows = [
+        (f"{s:,}", f"{loss:.5f}", f"{error:.5f}")
+        for s, loss, error in zip(path.size, path.loss, path.std_error, strict=True)
+    ]
+    table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
+    caption = (
+        "Small nodes follow the data closely, large ones average more. The loss is the squared "
+        "distance of survival probabilities; the shade is a standard error, most of which all "
+        "sizes share."
+    )
+    text = (
+        f"Nothing was tuned by hand: nodes of {path.best} or more rows are split, the size of "
+        "smallest out-of-bag loss."
+    )
+    return Section("leaves", title, [paragraph(text), grid([figure(chart, caption, table)])])
+
+
+def _loss(subject: Subject) -> str:
+    scores = subject.scores
+    losses = np.concatenate([scores.loss, *(rival.loss for rival in scores.rivals)])
+    chart = Chart(
+        "Pinball loss of the forest and of the baselines by quantile",
+        Axis("quantile", 0.0, 1.0, percent=True),
+        Axis.around("pinball loss", losses, zero=True),
+    )
+    for rival, colour, dash in zip(scores.rivals, _RIVAL_COLOURS, _DASHES, strict=True):
+        chart.line(LEVELS, rival.loss, colour, rival.name, dash=dash)
+    chart.line(LEVELS, scores.loss, BLUE, "forest", width=2.8)
+    rows = []
+    for j, level in enumerate(LEVELS):
+        cells = [percent(level), number(scores.loss[j])]
+        for rival in scores.rivals:
+            cells += [
+                number(rival.loss[j]),
+                f"{percent(rival.saving[j])} ± {percent(rival.std_error[j])}",
+            ]
+        rows.append(cells)
+    head = ["quantile", "forest"]
+    for rival in scores.rivals:
+        head += [rival.name, "saved"]
+    table = Table("Numbers: loss by quantile", head, rows)
+    caption = (
+        "Pinball loss, weighted for censoring: lower is better. Kaplan-Meier ignores the features. "
+        + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
+    )
+    return figure(chart, caption, table)
+
+
+def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
+    middle = len(LEVELS) // 2
+    more = "less" if saving[middle] >= 0 else "more"
+    return (
+        f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
+        f"(standard error {percent(error[middle])})."
+    )
+
+
+def _calibration(subject: Subject) -> str:
+    found = subject.scores.calibration
+    chart = Chart(
+        "Share of rows with their event before the predicted quantile, by quantile",
+        Axis("quantile", 0.0, 1.0, percent=True),
+        Axis("had their event before it", 0.0, 1.0, percent=True),
+    )
+    chart.diagonal()
+    rows = []
+    for level, observed, error, used in zip(
+        found.quantiles, found.observed, found.std_error, found.n_used, strict=True
+    ):
+        tip = f"{percent(level)} quantile: {percent(observed)} ± {percent(2 * error)}"
+        chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
+        rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
+    table = Table(
+        "Numbers: calibration",
+        ("quantile", "observed", "standard error", "rows within reach"),
+        rows,
+    )
+    caption = (
+        "Calibration: of the predicted 10% times, 10% should have passed. Points on the line are "
+        "right; bars are two standard errors."
+    )
+    return figure(chart, caption, table)
+
+
+def _coverage(subject: Subject) -> str:
+    found = subject.scores.coverage
+    chart = Chart(
+        "Coverage of prediction intervals: nominal and observed",
+        Axis("share of times inside", 0.0, 1.0, percent=True),
+        Axis("", 0.0, len(found)),
+        height=76 + 40 * len(found),
+        names=[f"{percent(c.nominal)} interval" for c in found],
+    )
+    rows = []
+    for k, c in enumerate(found):
+        at = len(found) - k - 0.5
+        chart.bar(
+            (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
+        )
+        tip = f"holds {percent(c.observed)} ± {percent(2 * c.std_error)}\n{c.n_used:,} rows"
+        chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
+        rows.append(
+            (
+                percent(c.nominal),
+                percent(c.observed),
+                percent(c.std_error),
+                number(c.width),
+                f"{c.n_used:,}",
+            )
+        )
+    table = Table(
+        "Numbers: coverage",
+        ("interval", "holds", "standard error", "median width", "rows within reach"),
+        rows,
+    )
+    caption = (
+        "Coverage: grey bars are what is promised, points what is held, with two standard errors. "
+        "Rows whose interval ends beyond the reach of the data are left out."
+    )
+    return figure(chart, caption, table)
+
+
+def _identified(subject: Subject) -> str:
+    shares = subject.scores.identified
+    chart = Chart(
+        "Share of rows whose quantile the censored data identify, by quantile",
+        Axis("quantile", 0.0, 1.0, percent=True),
+        Axis("rows identified", 0.0, 1.03, percent=True),
+    )
+    chart.line(LEVELS, shares, GREEN, "identified", dots=True)
+    rows = [(percent(a), percent(b)) for a, b in zip(LEVELS, shares, strict=True)]
+    table = Table("Numbers: identified", ("quantile", "rows identified"), rows)
+    caption = (
+        "How far the data reach: a quantile is identified if the row's survival curve falls that "
+        "far before the record ends. Elsewhere only a bound is known."
+    )
+    return figure(chart, caption, table)

@@ -1,0 +1,183 @@
+"""What a report is about: a fitted forest, data, and everything computed from them once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf import _engine
+from cqrf.forest import CensoredQuantileForest
+from cqrf.importance import feature_names
+from cqrf.report.answers import Answers, estimation_of, out_of_bag, predicted
+from cqrf.report.charts import number
+from cqrf.report.cox import cross_fitted_quantiles, design
+from cqrf.report.scores import Scores, kaplan_meier_quantiles, score
+from cqrf.target import Target, marginal_curves, parse_outcome
+
+Array = NDArray[np.float64]
+
+# Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
+LEVELS = np.arange(1, 20) / 20
+SHOWN = (0.1, 0.5, 0.9)
+COLOURS = ("#0072B2", "#009E73", "#D55E00")
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A forest and the data that it is judged on.
+
+    Attributes
+    ----------
+    forest : CensoredQuantileForest
+        Fitted.
+    matrix : ndarray of shape (n, p)
+        Features as the forest sees them: numbers, and codes of categories; NaN is missing.
+    time, event : ndarray of shape (n,)
+        Outcomes.
+    title, time_name : str
+        For the page.
+    """
+
+    forest: CensoredQuantileForest
+    matrix: Array
+    time: Array
+    event: NDArray[np.bool_]
+    title: str
+    time_name: str
+
+    @classmethod
+    def from_data(
+        cls,
+        forest: CensoredQuantileForest,
+        X: Any,
+        y: Any,
+        event: Any,
+        title: str,
+        time_name: str,
+    ) -> Subject:
+        """Check the data as `fit` does."""
+        time, seen = parse_outcome(y, event)
+        features = forest._encode(X)
+        matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
+        # Codes of categories that are not there are -1; here they are missing like numbers.
+        for j, _ in forest._encoder.categories:
+            matrix[matrix[:, j] < 0, j] = np.nan
+        if len(matrix) != len(time):
+            raise ValueError(
+                f"X and y differ in length: X has {len(matrix)} rows, y has {len(time)}"
+            )
+        if not seen.any():
+            raise ValueError("event is never True: there is nothing to score")
+        return cls(forest, matrix, time, seen, title, time_name)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.time)
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def left(self) -> bool:
+        """Whether censored times are upper bounds."""
+        return self.forest.target_.mirrored
+
+    @property
+    def censoring(self) -> str:
+        """The estimator's parameter."""
+        return "left" if self.left else "right"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return feature_names(self.forest)
+
+    @cached_property
+    def categories(self) -> dict[int, NDArray[Any]]:
+        """Known values of the categorical features, by position."""
+        return dict(self.forest._encoder.categories)
+
+    def cell(self, j: int, value: float) -> str:
+        """Write a value of feature j."""
+        if np.isnan(value):
+            return "missing"
+        if j in self.categories:
+            return str(self.categories[j][int(value)])
+        # A year has no thousands.
+        return f"{value:.0f}" if value == int(value) and abs(value) < 1e5 else number(value)
+
+    @cached_property
+    def target(self) -> Target:
+        """The outcomes, sorted."""
+        return Target.from_outcome(self.time, self.event, None, self.censoring)  # type: ignore[arg-type]
+
+    @cached_property
+    def is_training(self) -> bool:
+        """Whether these are the rows that the forest was grown from."""
+        trained = self.forest.target_
+        return (
+            trained.n_rows == self.n
+            and np.array_equal(trained.times[trained.time_index], self._signed[trained.order])
+            and np.array_equal(trained.event == 1, self.event[trained.order])
+            and np.array_equal(
+                self.forest._binner.bin(_engine.Features.of_matrix(self.matrix), trained.order, 1),
+                self.forest._bins,
+            )
+        )
+
+    @cached_property
+    def marginal(self) -> tuple[Array, Array, Array]:
+        """Times, and at each the Kaplan-Meier estimates of P(T > t) and P(C > t), ascending.
+
+        Under left censoring those of P(T < t) and P(C < t).
+        """
+        survival, censoring = marginal_curves(self.target)
+        if not self.left:
+            return self.target.times, survival, censoring
+        return -self.target.times[::-1], survival[::-1], censoring[::-1]
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Quantiles of every row at `LEVELS`: out-of-bag for training rows."""
+        if self.is_training:
+            return out_of_bag(self.forest, LEVELS)
+        estimation = estimation_of(self.forest, self.matrix)
+        return predicted(self.forest, estimation, self.time, self.event, LEVELS)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Scores beside the Kaplan-Meier quantile and Cox regression."""
+        design_matrix = design(self.matrix, self.forest._encoder.n_categories)
+        rivals = {
+            "Kaplan-Meier": kaplan_meier_quantiles(self.forest.target_, LEVELS),
+            "Cox regression": cross_fitted_quantiles(
+                design_matrix, self.time, self.event, LEVELS, self.censoring
+            ),
+        }
+        answers = self.answers
+        return score(
+            self.time,
+            self.event,
+            answers.quantiles,
+            answers.identified,
+            LEVELS,
+            rivals,
+            censoring=self.censoring,
+            train=None if answers.out_of_bag else self.forest.target_,
+        )
+
+    @property
+    def _signed(self) -> Array:
+        return (-self.time if self.left else self.time) + 0.0
+
+
+def level_index(level: float) -> int:
+    """Position of a level in `LEVELS`."""
+    return int(np.argmin(np.abs(LEVELS - level)))

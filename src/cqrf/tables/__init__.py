@@ -1,0 +1,27 @@
+"""Tables from files and pipes: CSV, Parquet and Feather, in and out, block by block.
+
+Needs pyarrow and pandas (``pip install 'cqrf[cli]'``); nothing else of the package does.
+"""
+
+from cqrf.tables._errors import TableError
+from cqrf.tables.columns import Kind
+from cqrf.tables.features import Features, read_features
+from cqrf.tables.outcome import Outcome, OutcomeColumns, read_outcome
+from cqrf.tables.reading import Block, Dialect, Table, open_table
+from cqrf.tables.writing import FORMATS, open_output
+
+__all__ = [
+    "FORMATS",
+    "Block",
+    "Dialect",
+    "Features",
+    "Kind",
+    "Outcome",
+    "OutcomeColumns",
+    "Table",
+    "TableError",
+    "open_output",
+    "open_table",
+    "read_features",
+    "read_outcome",
+]

@@ -1,0 +1,35 @@
+"""What is wrong with a table, and where."""
+
+from __future__ import annotations
+
+
+class TableError(ValueError):
+    """A table cannot be used; the message is one line that names file, column and row.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file.
+    problem : str
+        What is wrong, and if possible what helps.
+    column : str, optional
+        Name of the column.
+    row : int, optional
+        Row of the data, from 1; the header is not counted.
+    """
+
+    def __init__(
+        self, file: str, problem: str, *, column: str | None = None, row: int | None = None
+    ) -> None:
+        self.file, self.problem, self.column, self.row = file, problem, column, row
+        place = [] if column is None else [f"column {column!r}"]
+        if row is not None:
+            place.append(f"row {row}")
+        parts = [file, ", ".join(place), problem] if place else [file, problem]
+        super().__init__(": ".join(parts))
+
+
+def shown(value: object) -> str:
+    """Quote a value for a message, shortened if it is long."""
+    text = str(value)
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")

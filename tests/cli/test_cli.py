@@ -1,0 +1,355 @@
+"""The command line as a shell user sees it: golden outputs, pipes, formats, exit codes."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import shell
+from shell import cqrf, one_line
+
+from cqrf import CensoredQuantileForest
+
+GOLDEN = Path(__file__).parent / "golden"
+FIT = ["--time", "time", "--event", "event", "--trees", 5, "-q"]
+
+
+def golden(name, text):
+    """Compare with a stored output; CQRF_GOLDEN=1 stores it anew, to be read before a commit."""
+    path = GOLDEN / name
+    if os.environ.get("CQRF_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def frame(text):
+    return pd.read_csv(io.StringIO(text), float_precision="round_trip")
+
+
+@pytest.fixture(scope="session")
+def forest(folder):
+    return CensoredQuantileForest.load(folder / "congress.cqrf")
+
+
+@pytest.fixture(scope="session")
+def X(folder):
+    data = pd.read_csv(folder / "congress.csv")
+    return data.drop(columns=["time", "event"])
+
+
+class TestGolden:
+    def test_manual(self):
+        done = cqrf("--help")
+        assert done.returncode == 0
+        golden("help.txt", done.stdout)
+
+    def test_fit(self, folder):
+        golden("fit.txt", (folder / "fit.txt").read_text())
+        assert "growing trees" in (folder / "fit.err").read_text()
+
+    def test_predict(self, folder):
+        done = cqrf("predict", "congress.cqrf", "congress.csv", "--keep", "state", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        golden("predict.csv", "".join(done.stdout.splitlines(keepends=True)[:6]))
+        assert len(done.stdout.splitlines()) == 1047
+
+    def test_evaluate(self, folder):
+        done = cqrf("evaluate", "congress.cqrf", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        golden("evaluate.txt", done.stdout)
+
+
+class TestPredict:
+    def test_quantiles_are_the_forest_s(self, folder, forest, X):
+        done = cqrf(
+            *("predict", "congress.cqrf", "-", "--quantiles", "0.25,0.5", "--interval", "0.8"),
+            stdin=(folder / "congress.csv").read_text(),
+            cwd=folder,
+        )
+        got = frame(done.stdout)
+        expected = forest.predict(X, quantiles=[0.25, 0.5, 0.1, 0.9])
+        np.testing.assert_array_equal(got[["q0.25", "q0.5", "lower0.8", "upper0.8"]], expected)
+        identified = forest.identified(X, quantiles=[0.25, 0.5, 0.1, 0.9])
+        columns = [name for name in got if name.endswith("_identified")]
+        np.testing.assert_array_equal(got[columns], identified)
+
+    def test_after_a_time_and_after_a_column(self, folder, forest, X):
+        done = cqrf(
+            *("predict", "congress.cqrf", "congress.csv", "--after", "6", "--quantiles", "0.5"),
+            *("--unreached", "nan"),
+            cwd=folder,
+        )
+        expected = forest.predict(X, 0.5, conditional_after=6.0, unreached="nan")
+        np.testing.assert_array_equal(frame(done.stdout)["q0.5"], expected)
+        done = cqrf(
+            *("predict", "congress.cqrf", "congress.csv", "--after", "time", "--quantiles", "0.5"),
+            cwd=folder,
+        )
+        time = pd.read_csv(folder / "congress.csv")["time"].to_numpy()
+        expected = forest.predict(X, 0.5, conditional_after=time)
+        np.testing.assert_array_equal(frame(done.stdout)["q0.5"], expected)
+
+    def test_formats_agree(self, folder, tmp_path, forest, X):
+        data = pd.read_csv(folder / "congress.csv")
+        data.to_parquet(tmp_path / "in.parquet")
+        data.to_feather(tmp_path / "in.feather")
+        expected = forest.predict(X, 0.5)
+        for name, out in (("in.parquet", "out.feather"), ("in.feather", "out.parquet")):
+            arguments = ("--quantiles", "0.5", "-o", tmp_path / out, "--json")
+            done = cqrf("predict", folder / "congress.cqrf", tmp_path / name, *arguments)
+            assert json.loads(done.stdout) == {"output": str(tmp_path / out), "rows": 1046}
+            read = pd.read_feather if out.endswith("feather") else pd.read_parquet
+            np.testing.assert_array_equal(read(tmp_path / out)["q0.5"], expected)
+
+    def test_parquet_through_pipes(self, folder, tmp_path, forest, X):
+        pd.read_csv(folder / "congress.csv").to_parquet(tmp_path / "in.parquet")
+        done = cqrf(
+            *("predict", folder / "congress.cqrf", "-", "--format", "parquet"),
+            stdin=(tmp_path / "in.parquet").read_bytes(),
+        )
+        got = pd.read_parquet(io.BytesIO(done.stdout))
+        np.testing.assert_array_equal(got["q0.5"], forest.predict(X, 0.5))
+
+    def test_json_lines(self, folder, forest, X):
+        done = cqrf("predict", "congress.cqrf", "congress.csv", "--json", cwd=folder)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        np.testing.assert_array_equal([row["q0.5"] for row in rows], forest.predict(X, 0.5))
+
+    def test_a_reader_that_goes_away(self, folder):
+        command = shell.start("predict", folder / "congress.cqrf", folder / "congress.csv")
+        command.stdout.close()
+        errors = command.stderr.read().decode()
+        assert command.wait(timeout=120) == 141
+        assert errors == ""
+
+
+class TestOtherCommands:
+    def test_fit_and_evaluate_for_machines(self, folder, tmp_path):
+        data = (folder / "stormwater_cadmium.csv").read_text()
+        # The limits as a laboratory writes them, and no event column.
+        rows = list(csv.DictReader(io.StringIO(data)))
+        for row in rows:
+            row["cadmium"] = ("" if row.pop("event") == "1" else "<") + row.pop("time")
+        with open(tmp_path / "water.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        arguments = ("--time", "cadmium", "--left", "--trees", 20, "--json", "--set")
+        done = cqrf("fit", "water.csv", *arguments, "min_samples_split=30", cwd=tmp_path)
+        told = json.loads(done.stdout)
+        assert told["rows"] == 563
+        assert told["censoring"] == "left"
+        assert told["min_samples_split"] == 30
+        assert told["censored"] == pytest.approx(0.48, abs=0.005)
+        done = cqrf(
+            *("evaluate", "water.cqrf", "water.csv", "--time", "cadmium", "--left", "--json"),
+            cwd=tmp_path,
+        )
+        told = json.loads(done.stdout)
+        assert told["rows"] == 563
+        assert [row["quantile"] for row in told["quantiles"]] == [
+            0.05,
+            0.1,
+            0.25,
+            0.5,
+            0.75,
+            0.9,
+            0.95,
+        ]
+        assert all(row["saving"] > 0 for row in told["quantiles"])
+        done = cqrf("evaluate", "water.cqrf", "water.csv", "--time", "cadmium", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "give --left" in one_line(done)
+
+    def test_demo(self, tmp_path):
+        done = cqrf("demo", "--trees", 30, "-o", "tour", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("$ cqrf ") == 4
+        files = {path.name for path in (tmp_path / "tour").iterdir()}
+        assert files == {"congress.csv", "congress.cqrf", "new_members.csv", "report.html"}
+
+    def test_bench(self):
+        done = cqrf("bench", "--rows", "100,200", "--trees", 3, "--json", "-q")
+        told = json.loads(done.stdout)
+        assert [size["rows"] for size in told["sizes"]] == [100, 200]
+        assert all(size["fit"] > 0 for size in told["sizes"])
+
+    def test_completion(self, folder):
+        script = cqrf("completion", "bash")
+        assert "_CQRF_COMPLETE=bash_complete" in script.stdout
+        words = "cqrf fit congress.csv --time age"
+        environment = {
+            **shell.ENVIRONMENT,
+            "_CQRF_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": "4",
+        }
+        done = cqrf(env=environment, cwd=folder)
+        assert done.stdout.split() == ["plain,age_at_entry"]
+
+    def test_every_command_has_help(self):
+        from cqrf.cli.program import COMMANDS, program
+
+        for name in COMMANDS:
+            command = program.get_command(None, name)
+            assert command.get_short_help_str(80).endswith(".")
+
+
+# Name: what is in data.csv, further arguments, exit code, words of the one line.
+BAD = {
+    "empty": (b"", (), 1, "data.csv: the file is empty"),
+    "one column": (b"time\n1\n2\n", (), 1, "data.csv: there is no column 'event'"),
+    "outcome only": (b"time,event\n1,1\n2,0\n", (), 1, "no column is left to learn from"),
+    "wrong delimiter": (b"time;event;x\n1;1;2\n", (), 1, "--delimiter ';'"),
+    "binary": (bytes(range(256)) * 50, (), 1, "data.csv: this is a binary file"),
+    "latin-1": (
+        "time,event,x\n1,1,é\n".encode("latin-1"),
+        (),
+        1,
+        "column 'x', row 1: the text is not",
+    ),
+    "a million characters": (
+        b"time,event,x\n1,1,2\n2,1,3\n3,0," + b"y" * 1_000_000 + b"\n",
+        (),
+        1,
+        "column 'x', row 3: 'yyy",
+    ),
+    "no event": (b"time,event,x\n1,0,2\n2,0,3\n", (), 1, "data.csv: event is never True"),
+    "event code": (b"time,event,x\n1,dead,2\n2,alive,3\n", (), 1, "--event-value"),
+    "infinite": (b"time,event,x\n1,1,2\n2,0,inf\n", (), 1, "column 'x', row 2: infinity"),
+    "bad parameter": (b"time,event,x\n1,1,2\n", ("--set", "criterion=gini"), 1, "criterion must"),
+    "unknown parameter": (b"time,event,x\n1,1,2\n", ("--set", "tree=3"), 2, "NAME=VALUE"),
+    "unknown option": (b"", ("--tree", "3"), 2, "No such option"),
+    "output folder": (b"time,event,x\n1,1,2\n2,0,3\n", ("-o", "no/m.cqrf"), 1, "No such file"),
+}
+
+
+@pytest.fixture(scope="class")
+def bad(tmp_path_factory):
+    """Run all bad cases, two at a time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def run(case):
+        folder = tmp_path_factory.mktemp("bad")
+        content, arguments, *_ = BAD[case]
+        (folder / "data.csv").write_bytes(content)
+        return folder, cqrf("fit", "data.csv", *FIT, *arguments, cwd=folder)
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(BAD, pool.map(run, BAD), strict=True))
+
+
+class TestErrors:
+    @pytest.mark.parametrize("case", BAD)
+    def test_one_line_and_no_file(self, case, bad):
+        folder, done = bad[case]
+        _, _, code, words = BAD[case]
+        line = one_line(done)
+        assert words in line
+        assert done.returncode == code
+        assert len(line) < 500
+        assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+    def test_bom_is_no_error(self, folder, tmp_path):
+        content = b"\xef\xbb\xbf" + (folder / "congress.csv").read_bytes()
+        (tmp_path / "data.csv").write_bytes(content)
+        done = cqrf("fit", "data.csv", *FIT, cwd=tmp_path)
+        assert done.returncode == 0
+        assert "7 features" in done.stdout
+
+    def test_a_table_that_lacks_a_column(self, folder, tmp_path):
+        data = pd.read_csv(folder / "congress.csv").drop(columns="party")
+        done = cqrf("predict", folder / "congress.cqrf", "-", stdin=data.to_csv(index=False))
+        assert done.returncode == 1
+        assert "standard input: there is no column 'party', which the model needs" in one_line(done)
+
+    def test_not_a_model(self, folder):
+        done = cqrf("predict", "congress.csv", "congress.csv", cwd=folder)
+        assert done.returncode == 1
+        assert "congress.csv: this is not a cqrf model file" in one_line(done)
+
+    def test_no_arguments_at_all(self):
+        assert cqrf().stdout == cqrf("--help").stdout
+        done = cqrf("paper")
+        assert done.returncode == 2
+        assert "Usage: cqrf paper" in done.stderr
+
+    def test_debug_shows_where(self, tmp_path):
+        done = cqrf("predict", "no.cqrf", "--debug", cwd=tmp_path)
+        assert done.returncode == 1
+        assert "Traceback" in done.stderr
+
+    def test_a_bug_is_called_one(self):
+        code = (
+            "import sys, cqrf.cli.program as program\n"
+            "import cqrf.cli.bench as bench\n"
+            "bench.measure = lambda *a: 1 / 0\n"
+            "program.main(['bench', '-q'])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 3
+        assert "error in cqrf itself: ZeroDivisionError" in one_line(done)
+
+    @pytest.mark.parametrize("module", ["pyarrow", "pandas"])
+    def test_a_missing_extra_is_named(self, module):
+        code = (
+            "import sys, importlib.util as u\n"
+            "find = u.find_spec\n"
+            f"u.find_spec = lambda name, *a: None if name == {module!r} else find(name, *a)\n"
+            "from cqrf.cli import main\n"
+            "main(['fit', 'data.csv', '--time', 't'])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 1
+        assert one_line(done) == (
+            f"cqrf: {module} is not installed; it comes with: pip install 'cqrf[cli]'"
+        )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals to one process")
+class TestInterrupts:
+    """A command that was stopped leaves nothing, and an older file as it was."""
+
+    def feed(self, command, content):
+        """Write more than a pipe holds: when it is gone, the command has begun to read."""
+        command.stdin.write(content)
+        command.stdin.flush()
+
+    @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+    def test_predict(self, folder, tmp_path, sent):
+        out = tmp_path / "out.csv"
+        out.write_text("old")
+        command = shell.start("predict", folder / "congress.cqrf", "-", "-o", out)
+        head, rows = (folder / "congress.csv").read_bytes().split(b"\n", 1)
+        self.feed(command, head + b"\n" + rows * 40)
+        command.send_signal(sent)
+        errors = command.communicate(timeout=60)[1].decode()
+        assert out.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [out]
+        if sent == signal.SIGINT:
+            assert command.returncode == 130
+            assert errors.strip() == "cqrf: interrupted"
+
+    @pytest.mark.parametrize("name", ["fit", "report"])
+    def test_learning(self, folder, tmp_path, name):
+        command = shell.start(
+            *(name, "-", "--time", "time", "--event", "event", "--trees", 10_000_000, "-q"),
+            *("-o", tmp_path / "out"),
+        )
+        head, rows = (folder / "congress.csv").read_bytes().split(b"\n", 1)
+        self.feed(command, head + b"\n" + rows * 4)
+        command.stdin.close()
+        command.stdin = None
+        command.send_signal(signal.SIGINT)
+        errors = command.communicate(timeout=60)[1].decode()
+        assert command.returncode == 130
+        assert errors.strip() == "cqrf: interrupted"
+        assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,288 @@
+"""The report: what is on the page, for all kinds of data, and what it warns of."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from cqrf import CensoredQuantileForest, Surv
+from cqrf.datasets import load_congress, load_stormwater_cadmium, make_aft
+from cqrf.report import Report
+from cqrf.report.cautions import find_cautions
+from cqrf.report.effects import measure_effects
+from cqrf.report.rows import choose_rows, portray
+from cqrf.report.subject import Subject
+
+CHAPTERS = [
+    "warnings",
+    "data",
+    "fit",
+    "leaves",
+    "importance",
+    "effects",
+    "rows",
+    "assumptions",
+    "cite",
+]
+VOID = {"meta", "link", "input", "br", "img"}
+
+
+class Checker(HTMLParser):
+    """Every element is closed in order; ids, addresses and texts are gathered."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.addresses = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        self.addresses += [attrs[name] for name in ("src", "href", "action") if name in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check(page):
+    parser = Checker()
+    parser.feed(page)
+    parser.close()
+    assert parser.open == []
+    assert all(address.startswith(("#", "data:")) for address in parser.addresses)
+    assert {address[1:] for address in parser.addresses if address.startswith("#")} <= set(
+        parser.ids
+    )
+    assert "@import" not in page
+    assert not re.search(r"url\(", page)
+    return parser
+
+
+def fitted(X, time, event=None, **parameters):
+    parameters = {"n_estimators": 30, "random_state": 0, "n_jobs": 2, **parameters}
+    return CensoredQuantileForest(**parameters).fit(X, time, event)
+
+
+def subject(X, time, event, **parameters):
+    forest = fitted(X, time, event, **parameters)
+    return Subject.from_data(forest, X, time, event, "title", "time")
+
+
+@pytest.fixture(scope="module")
+def congress():
+    data = load_congress()
+    forest = fitted(data.X, data.time, data.event)
+    return data, forest, forest.report(data.X, data.time, data.event, title="Congress")
+
+
+class TestPage:
+    def test_all_chapters_in_one_document(self, congress):
+        parser = check(congress[2].html)
+        assert [i for i in parser.ids if i in CHAPTERS] == CHAPTERS
+        assert len(congress[2].html) < 6e6
+
+    def test_charts_have_names_and_tables(self, congress):
+        page = congress[2].html
+        charts = re.findall(r'<svg class="chart"[^>]*aria-label="([^"]+)"', page)
+        assert len(charts) >= 15
+        assert page.count("<summary>Numbers") >= 8
+
+    def test_numbers_on_the_page_are_those_of_the_forest(self, congress):
+        data, forest, report = congress
+        assert "<b>1,046</b>" in report.html
+        assert f"<b>{data.event.sum()}</b>" in report.html
+        assert f"nodes of {forest.min_samples_split_} or more rows" in report.html
+
+    def test_the_object(self, congress, tmp_path):
+        _, _, report = congress
+        assert isinstance(report, Report)
+        report.save(tmp_path / "r.html")
+        assert (tmp_path / "r.html").read_text(encoding="utf-8") == report.html
+        shown = report._repr_html_()
+        assert shown.startswith("<iframe")
+        assert "<script" not in shown
+        assert "warnings" in repr(report)
+        assert any("entry_year" in warning for warning in report.warnings)
+
+    def test_it_is_repeatable(self, congress):
+        data, forest, report = congress
+        again = forest.report(data.X, data.time, data.event, title="Congress")
+        assert again.html == report.html
+
+    def test_held_out_rows(self, congress):
+        data, *_ = congress
+        forest = fitted(data.X[:700], data.time[:700], data.event[:700])
+        page = forest.report(data.X[700:], data.time[700:], data.event[700:]).html
+        check(page)
+        assert "346 rows that the forest has not seen" in page
+
+    def test_other_containers(self, congress):
+        data, _, report = congress
+        X = pl.from_pandas(data.X)
+        y = Surv.from_arrays(data.event, data.time)
+        again = fitted(X, y).report(X, y, title="Congress")
+        assert again.html == report.html
+
+    def test_left_censored_with_missing_values(self):
+        data = load_stormwater_cadmium()
+        forest = fitted(data.X, data.time, data.event, censoring="left")
+        page = forest.report(data.X, data.time, data.event, time_name="cadmium").html
+        check(page)
+        assert "below" in page
+        assert "Share of missing values" in page
+
+    def test_names_cannot_break_the_page(self):
+        data = make_aft(80, n_features=5, random_state=0)
+        evil = "</script><script>alert(1)</script>"
+        X = pd.DataFrame(data.X, columns=[evil, "b&b", '"c"', "<i>", "e"])
+        X["<b>text</b>"] = np.where(np.arange(80) % 2, "<u>", "'v'")
+        page = fitted(X, data.time, data.event).report(
+            X, data.time, data.event, title=evil, time_name="<t>"
+        ).html  # fmt: skip
+        check(page)
+        assert page.count("<script") == 1
+        assert "<u>" not in page
+
+    @pytest.mark.parametrize(
+        "case", ["no censoring", "tiny", "constant", "empty column", "negative"]
+    )
+    def test_unusual_data(self, case):
+        data = make_aft(30 if case == "tiny" else 100, n_features=5, random_state=0)
+        X, time, event = data.X.copy(), data.time.copy(), data.event.copy()
+        if case == "no censoring":
+            event[:] = True
+        if case == "constant":
+            X[:] = 1.0
+        if case == "empty column":
+            X[:, 1] = np.nan
+        if case == "negative":
+            time = np.log(time)
+        page = fitted(X, time, event).report(X, time, event).html
+        check(page)
+        assert "nan" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL).lower()
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda X, t, e: (X[:50], t, e), "differ in length"),
+            (lambda X, t, e: (X, t, np.zeros(100, bool)), "never True"),
+            (lambda X, t, e: (X[:, :3], t, e), "features"),
+        ],
+    )
+    def test_bad_input(self, change, words):
+        data = make_aft(100, n_features=5, random_state=0)
+        forest = fitted(data.X, data.time, data.event)
+        with pytest.raises(ValueError, match=words):
+            forest.report(*change(data.X, data.time, data.event))
+
+    def test_a_forest_without_out_of_bag_rows(self):
+        data = make_aft(100, n_features=5, random_state=0)
+        forest = fitted(data.X, data.time, data.event, max_samples=None)
+        with pytest.raises(ValueError, match="leave rows out"):
+            forest.report(data.X, data.time, data.event)
+
+
+class TestParts:
+    def test_effects_follow_the_truth(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(600, 3))
+        time = np.exp(2.0 * X[:, 0] + 0.2 * rng.normal(size=600))
+        it = subject(X, time, np.ones(600, bool), n_estimators=100)
+        effects = measure_effects(it, np.arange(3))
+        # exp(2 x) between the ends of the grid, 0.025 and 0.975.
+        rise = effects[0].times[-1, 1] / effects[0].times[0, 1]
+        assert 4.0 < rise < np.exp(1.9) * 1.1
+        for other in effects[1:]:
+            assert np.ptp(other.times[:, 1]) < 0.25 * np.ptp(effects[0].times[:, 1])
+
+    def test_a_row_has_no_weight_in_its_own_prediction(self):
+        data = make_aft(200, n_features=5, random_state=0)
+        it = subject(data.X, data.time, data.event)
+        rows = choose_rows(it)
+        assert len(set(rows)) == len(rows)
+        for portrait in portray(it, rows):
+            assert portrait.weights[portrait.row] == 0.0
+            assert portrait.weights.sum() == pytest.approx(1.0)
+
+    def test_weights_of_unseen_rows_are_the_forest_s(self):
+        data = make_aft(200, n_features=5, random_state=0)
+        new = make_aft(50, n_features=5, random_state=1)
+        forest = fitted(data.X, data.time, data.event)
+        it = Subject.from_data(forest, new.X, new.time, new.event, "t", "t")
+        portraits = portray(it, [3, 8])
+        weights = forest.forest_weights(new.X[[3, 8]]).toarray()
+        np.testing.assert_allclose([p.weights for p in portraits], weights, atol=1e-15)
+        np.testing.assert_allclose(
+            [p.quantiles for p in portraits], forest.predict(new.X[[3, 8]], [0.1, 0.5, 0.9])
+        )
+
+
+def titles(it):
+    return [caution.title for caution in find_cautions(it) if caution.kind == "warning"]
+
+
+class TestCautions:
+    def draw(self, n=400, seed=0):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3))
+        latent = np.exp(X[:, 0] + 0.3 * rng.normal(size=n))
+        limit = rng.exponential(5.0, n)
+        return rng, X, latent, limit
+
+    def outcome(self, latent, limit):
+        return np.minimum(latent, limit), latent <= limit
+
+    def test_nothing_wrong(self):
+        _, X, latent, limit = self.draw()
+        assert titles(subject(X, *self.outcome(latent, limit))) == []
+
+    def test_heavy_censoring_in_a_region(self):
+        _, X, latent, limit = self.draw()
+        limit[X[:, 1] > 0.7] *= 0.005
+        assert any(
+            "Heavy censoring where x1 is above" in t
+            for t in titles(subject(X, *self.outcome(latent, limit)))
+        )
+
+    def test_informative_missingness(self):
+        rng, X, latent, limit = self.draw()
+        blind = X.copy()
+        blind[rng.uniform(size=400) < 0.15, 1] = np.nan
+        assert titles(subject(blind, *self.outcome(latent, limit))) == []
+        told = X.copy()
+        told[(latent > 2.0) & (rng.uniform(size=400) < 0.7), 1] = np.nan
+        assert "Missing values of x1 are informative" in titles(
+            subject(told, *self.outcome(latent, limit))
+        )
+
+    def test_unidentified_quantiles(self):
+        _, X, latent, _ = self.draw()
+        found = titles(subject(X, *self.outcome(latent, np.full(400, np.quantile(latent, 0.4)))))
+        assert any(t.startswith("The 90% time is not identified") for t in found)
+
+    def test_dependent_censoring(self):
+        _, X, latent, limit = self.draw()
+        found = titles(subject(X, *self.outcome(latent, limit * np.exp(1.5 * X[:, 1]))))
+        assert "Censoring depends on the features" in found
+
+    def test_useless_features_leaks_and_identifiers(self):
+        rng, X, latent, limit = self.draw()
+        time, event = self.outcome(latent, limit)
+        noise = titles(subject(rng.normal(size=(400, 2)), time, event))
+        assert {"The features hardly help", "Kaplan-Meier does better"} & set(noise)
+        leak = np.column_stack([X, time + 0.001])
+        assert "x3 almost tells the outcome" in titles(subject(leak, time, event))
+        frame = pd.DataFrame(X, columns=list("abc")).assign(id=[f"r{i}" for i in range(400)])
+        assert "id looks like an identifier" in titles(subject(frame, time, event))
+
+    def test_few_events(self):
+        _, X, latent, limit = self.draw(n=60)
+        assert "Few events" in titles(subject(X, *self.outcome(latent, limit * 0.2)))
