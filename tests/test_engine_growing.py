@@ -625,7 +625,7 @@ class TestRandomCuts:
                 n_estimators=300,
                 min_samples_leaf=1,
             )
-            bins = forest._binner.bin(column, None, 1)
+            bins = forest._binner.bin(forest._encoder.encode(column), None, 1)
             gains.append(
                 np.mean([gain(time, np.ones(200), t.goes_left(0, bins)) for t in all_trees(forest)])
             )
