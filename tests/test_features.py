@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from cqrf._tables import open_table
+from cqrf._inputs import open_table
 from cqrf.features import FeatureEncoder
 
 NAN = np.nan

@@ -24,10 +24,10 @@ from cqrf._estimation import (
     mark_unreached,
 )
 from cqrf._growing import GrowOptions, Trees
+from cqrf._inputs import is_plain, open_table
 from cqrf._kernel import KernelSpace
 from cqrf._little_bags import LittleBags
 from cqrf._summary import notebook_html
-from cqrf._tables import is_plain, open_table
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.explain import Explanation, explain

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cqrf import _engine
 from cqrf._checks import is_missing, numbers_from_objects
-from cqrf._tables import Table, native, open_table
+from cqrf._inputs import Table, native, open_table
 
 
 @dataclass(frozen=True, eq=False)

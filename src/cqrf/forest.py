@@ -18,9 +18,9 @@ from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import CENSORING_CURVES, check_solving
 from cqrf._files import refusing
 from cqrf._growing import GrowOptions, Trees, grow_trees
+from cqrf._inputs import open_table
 from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
-from cqrf._tables import open_table
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
 from cqrf._uncertainty import CalibratedForest
 from cqrf.features import FeatureEncoder
