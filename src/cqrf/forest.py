@@ -77,7 +77,7 @@ class CensoredQuantileForest(CalibratedForest):
     max_samples : int, float, "auto" or None, default="auto"
         Number of rows drawn for a tree, or a fraction; None is as many as there are. "auto" is
         0.9 without `bootstrap`, so that out-of-bag answers exist, and None with it. All rows fill
-        the leaves of every tree, drawn or not (unless `honest`).
+        the leaves of every tree, drawn or not (unless `honest` or in groups).
     honest : bool, default=False
         Split with one half of a tree's rows and fill the leaves with the other.
     ci_group_size : int, default=1

@@ -311,6 +311,10 @@ TEST(leaf_size_bad_arguments) {
   CHECK_THROWS(Scorer(data, options, {3, 9, 8}, {0}), std::invalid_argument);
   CHECK_THROWS(Scorer(data, options, {3, 7}, {0, kRows}), std::invalid_argument);
   CHECK_THROWS(Scorer(data, options, {3, 7}, {0xffffffffu}), std::invalid_argument);
+  Sampling grouped = kSamplings[0];
+  grouped.group_size = 2;
+  const TrainingData groups = set.data(grouped);
+  CHECK_THROWS(Scorer(groups, options, {3, 7}, {0}), std::invalid_argument);
   Scorer unknown(data, test::grow_options("cox", 1), {3, 7}, {0});
   Monitor monitor;
   CHECK_THROWS(unknown.add_trees(0, 2, 2, monitor), std::invalid_argument);
