@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf import _engine
 from cqrf._binning import Binner
+from cqrf._blocks import in_row_blocks
 from cqrf._checks import check_choice, check_coverage, check_int, check_quantiles
 from cqrf._estimation import (
     CENSORING_CURVES,
     Estimation,
     Which,
+    check_condition,
     check_solving,
     mark_unreached,
 )
@@ -84,8 +87,14 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m,) for one level, (m, q) for several, float64
         """
         levels, scalar = self._levels(quantiles)
-        answers = self._solve(
-            self._estimation(X), levels, conditional_after, interpolation, unreached
+        matrix = self._encode(X)
+        after = check_condition(conditional_after, len(matrix))
+        answers = self._by_blocks(
+            matrix,
+            len(levels),
+            lambda estimation, rows: self._solve(
+                estimation, levels, None if after is None else after[rows], interpolation, unreached
+            ),
         )
         return answers[:, 0] if scalar else answers
 
@@ -130,8 +139,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
             returns there is a bound, not an estimate.
         """
         levels, scalar = self._levels(quantiles)
-        _, identified = self._estimation(X).quantiles(
-            levels, solver=self.solver, interpolation=self.interpolation
+        identified = self._by_blocks(
+            self._encode(X),
+            len(levels),
+            lambda estimation, _: estimation.quantiles(
+                levels, solver=self.solver, interpolation=self.interpolation
+            )[1],
         )
         return identified[:, 0] if scalar else identified
 
@@ -154,10 +167,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        estimation = self._estimation(X)
         if times is None and not return_array:
-            return step_functions(estimation.survival_functions())
-        return self._curve(estimation, "survival", times)
+            return step_functions(self._estimation(X).survival_functions())
+        return self._curve(X, "survival", times)
 
     def predict_censoring_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -173,10 +185,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        estimation = self._estimation(X)
         if times is None and not return_array:
-            return step_functions(estimation.censoring_functions())
-        return self._curve(estimation, "censoring", times)
+            return step_functions(self._estimation(X).censoring_functions())
+        return self._curve(X, "censoring", times)
 
     def predict_cumulative_hazard_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -192,12 +203,10 @@ class FittedForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        estimation = self._estimation(X)
         if times is None and not return_array:
-            return step_functions(
-                [survival.cumulative_hazard() for survival in estimation.survival_functions()]
-            )
-        return self._curve(estimation, "cumulative_hazard", times)
+            survival = self._estimation(X).survival_functions()
+            return step_functions([function.cumulative_hazard() for function in survival])
+        return self._curve(X, "cumulative_hazard", times)
 
     def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
         r"""Predict the restricted mean E[min(T, horizon)].
@@ -219,7 +228,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         limit = _check_times("horizon", horizon)
         if limit.shape != (1,):
             raise ValueError(f"horizon must be one number; received {horizon!r}")
-        return self._estimation(X).restricted_mean(float(limit[0]))
+        return self._by_blocks(
+            self._encode(X), 1, lambda estimation, _: estimation.restricted_mean(float(limit[0]))
+        )
 
     def estimating_function(
         self, X: Any, q: float | ArrayLike, quantile: float
@@ -243,7 +254,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
         levels, scalar = check_quantiles(quantile)
         if not scalar:
             raise ValueError(f"quantile must be one number; received {quantile!r}")
-        return self._estimation(X).estimating_function(_check_times("q", q), float(levels[0]))
+        matrix, candidates = self._encode(X), _check_times("q", q)
+        return self._by_blocks(
+            matrix,
+            len(candidates),
+            lambda estimation, _: estimation.estimating_function(candidates, float(levels[0])),
+        )
 
     def forest_weights(self, X: Any) -> sparse.csr_array:
         """Compute the weights of the training rows for every test point (paper, eq. rf_weight).
@@ -281,8 +297,13 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        bins, _ = self._bin(X)
-        return self.trees_.engine.apply(bins, self._n_threads())
+        matrix, n_threads = self._encode(X), self._n_threads()
+
+        def leaves(rows: slice) -> NDArray[np.int32]:
+            bins = self._binner.bin(matrix[rows], None, n_threads)
+            return self.trees_.engine.apply(bins, n_threads)
+
+        return in_row_blocks(len(matrix), max(matrix.shape[1], len(self.trees_)), leaves)
 
     def oob_predict(
         self,
@@ -380,15 +401,31 @@ class FittedForest(RegressorMixin, BaseEstimator):
         )
         return float(score)
 
-    def _bin(self, X: Any) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    def _encode(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         check_table(X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        matrix = self._encoder.encode(X)
-        return self._binner.bin(matrix, None, self._n_threads()), matrix
+        return self._encoder.encode(X)
+
+    def _by_blocks(
+        self,
+        matrix: NDArray[Any],
+        n_outputs: int,
+        answer: Callable[[Estimation, slice], NDArray[Any]],
+    ) -> NDArray[Any]:
+        """Answer all encoded rows, so that what is held besides does not grow with their number."""
+        width = matrix.shape[1] if self._kernel is None else 8 * self._kernel.points.shape[1]
+        return in_row_blocks(
+            len(matrix),
+            max(width, n_outputs),
+            lambda rows: answer(self._estimation_of(matrix[rows]), rows),
+        )
 
     def _estimation(self, X: Any) -> Estimation:
-        bins, matrix = self._bin(X)
+        return self._estimation_of(self._encode(X))
+
+    def _estimation_of(self, matrix: NDArray[Any]) -> Estimation:
+        bins = self._binner.bin(matrix, None, self._n_threads())
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(matrix)
@@ -436,11 +473,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
             return check_quantiles(self.default_quantiles, "default_quantiles")
         return check_quantiles(quantiles)
 
-    def _curve(
-        self, estimation: Estimation, which: Which, times: ArrayLike | None
-    ) -> NDArray[np.float64]:
+    def _curve(self, X: Any, which: Which, times: ArrayLike | None) -> NDArray[np.float64]:
+        matrix = self._encode(X)
         grid = self.times_ if times is None else _check_times("times", times)
-        return estimation.curve(which, grid)
+        return self._by_blocks(
+            matrix, len(grid), lambda estimation, _: estimation.curve(which, grid)
+        )
 
     def _n_threads(self) -> int:
         """Return the number of threads that n_jobs asks for."""
