@@ -1,6 +1,7 @@
-"""Ctrl-C ends long calls at once, whatever they are doing."""
+"""Ctrl-C, or a signal whose handler raises, ends long calls at once, whatever they are doing."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -22,6 +23,7 @@ from cqrf import CensoredQuantileForest
 
 # A child of a process that ignores the signal would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 rng = np.random.default_rng(0)
 
 def draw(n, p):
@@ -36,7 +38,7 @@ def ready():
 {prepare}
 try:
     {call}
-except KeyboardInterrupt:
+except (KeyboardInterrupt, SystemExit):
     print("interrupted", time.monotonic(), flush=True)
 else:
     print("finished", flush=True)
@@ -45,7 +47,7 @@ print("sound", flush=True)
 """
 
 
-def delay(prepare, call, check, wait):
+def delay(prepare, call, check, wait, number):
     """Seconds from the signal to the except block of the child, which must come out sound."""
     script = CHILD.format(prepare=textwrap.dedent(prepare), call=call, check=textwrap.dedent(check))
     with subprocess.Popen(
@@ -55,7 +57,7 @@ def delay(prepare, call, check, wait):
             assert child.stdout.readline() == "ready\n", child.stderr.read()
             time.sleep(wait)
             sent = time.monotonic()
-            child.send_signal(2)
+            child.send_signal(number)
             said, *moment = child.stdout.readline().split()
             assert said == "interrupted", "the call was over before the signal came"
             assert child.stdout.readline() == "sound\n", child.stderr.read()
@@ -64,17 +66,22 @@ def delay(prepare, call, check, wait):
     return float(moment[0]) - sent
 
 
-def assert_prompt(prepare, call, check, wait=1.0):
+def assert_prompt(prepare, call, check, wait=1.0, number=signal.SIGINT):
     delays = []
     for _ in range(ATTEMPTS):
-        delays.append(delay(prepare, call, check, wait))
+        delays.append(delay(prepare, call, check, wait, number))
         if delays[-1] < SECONDS:
             return
     pytest.fail(f"KeyboardInterrupt came {delays} seconds after the signal")
 
 
-@pytest.mark.parametrize(("criterion", "n_jobs"), [("random", 1), ("mse", 2)])
-def test_many_trees(criterion, n_jobs):
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "n_jobs", "number"), [("random", 1, SIGNALS[0]), ("mse", 2, SIGNALS[1])]
+)
+def test_many_trees(criterion, n_jobs, number):
     assert_prompt(
         f"""
         X, time_, event = draw(20_000, 10)
@@ -86,6 +93,7 @@ def test_many_trees(criterion, n_jobs):
         """,
         "forest.fit(X, time_, event)",
         "assert forest.__dict__ == before",
+        number=number,
     )
 
 
@@ -121,8 +129,10 @@ cqrf.forest.grow_trees = lambda *args, **options: (ready(), grow_trees(*args, **
     )
 
 
-@pytest.mark.parametrize(("curve", "n_jobs"), [("beran", 2), ("kernel", 1)])
-def test_predict(curve, n_jobs):
+@pytest.mark.parametrize(
+    ("curve", "n_jobs", "number"), [("beran", 2, SIGNALS[1]), ("kernel", 1, SIGNALS[0])]
+)
+def test_predict(curve, n_jobs, number):
     assert_prompt(
         f"""
         X, time_, event = draw(20_000, 3)
@@ -135,4 +145,5 @@ def test_predict(curve, n_jobs):
         """,
         "forest.predict(many, [0.1, 0.5, 0.9])",
         "np.testing.assert_array_equal(forest.predict(X[:3]), few)",
+        number=number,
     )

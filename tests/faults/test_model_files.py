@@ -4,10 +4,6 @@ import errno
 import itertools
 import os
 import resource
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -279,63 +275,3 @@ def test_folder_that_is_not_there(old):
     path, _, forest = old
     with pytest.raises(FileNotFoundError):
         forest.save(path.parent / "nowhere" / "model.cqrf")
-
-
-KILLED = """
-import os, signal, sys
-import cqrf._files
-from cqrf import CensoredQuantileForest
-forest = CensoredQuantileForest.load(sys.argv[1])
-write, calls = cqrf._files._write, 0
-def killed(file, data):
-    global calls
-    if calls == int(sys.argv[3]):
-        os.write(file, data[: len(data) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
-    calls += 1
-    write(file, data)
-cqrf._files._write = killed
-forest.save(sys.argv[2])
-"""
-
-
-@pytest.mark.parametrize("part", [0.0, 0.2, 0.6, 1.0])
-def test_kill_at_a_write_leaves_the_old_file_and_no_other(old, tmp_path_factory, monkeypatch, part):
-    path, content, forest = old
-    new = tmp_path_factory.mktemp("new") / "new.cqrf"
-    write, written = cqrf._files._write, []
-    monkeypatch.setattr(cqrf._files, "_write", lambda *args: (written.append(args), write(*args)))
-    forest.save(new)
-    at = round(part * (len(written) - 1))
-    script = [sys.executable, "-c", KILLED, str(new), str(path), str(at)]
-    assert subprocess.run(script).returncode == -signal.SIGKILL
-    assert path.read_bytes() == content
-    assert os.listdir(path.parent) == [path.name]
-
-
-KILLED_SOMETIME = """
-import sys
-from cqrf import CensoredQuantileForest
-forests = [CensoredQuantileForest.load(path) for path in sys.argv[2:]]
-print("ready", flush=True)
-while True:
-    for forest in forests:
-        forest.save(sys.argv[1])
-"""
-
-
-def test_kill_at_any_moment_leaves_a_whole_file(old, tmp_path_factory):
-    path, content, forest = old
-    folder = tmp_path_factory.mktemp("new")
-    (folder / "old.cqrf").write_bytes(content)
-    forest.save(folder / "new.cqrf")
-    contents = {content, (folder / "new.cqrf").read_bytes()}
-    rng = np.random.default_rng(0)
-    script = [sys.executable, "-c", KILLED_SOMETIME, str(path)]
-    script += [str(folder / name) for name in ("old.cqrf", "new.cqrf")]
-    for _ in range(8):
-        with subprocess.Popen(script, stdout=subprocess.PIPE) as child:
-            child.stdout.readline()
-            time.sleep(rng.uniform(0.0, 0.05))
-            child.kill()
-        assert path.read_bytes() in contents
