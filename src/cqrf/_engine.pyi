@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MAX_ROWS: int
+MAX_FEATURES: int
+
 class BinMapper:
     @staticmethod
     def find(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array
 
+from cqrf import _engine
 from cqrf._checks import frame_library, is_missing, numbers_from_objects, unmask
 
 
@@ -111,6 +112,23 @@ class FeatureEncoder:
             else:
                 matrix[:, j] = _numbers(column, table.label(j))
         return matrix
+
+
+def check_size(X: Any) -> None:
+    """Refuse more rows or columns than the engine's index types count (`src/engine/index.hpp`).
+
+    Parameters
+    ----------
+    X : object
+        Data; only its ``shape`` is looked at, if it has one.
+    """
+    limits = (_engine.MAX_ROWS, "rows"), (_engine.MAX_FEATURES, "columns")
+    shape = getattr(X, "shape", ())
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return
+    for size, (limit, what) in zip(shape, limits, strict=True):
+        if isinstance(size, int) and size >= limit:
+            raise ValueError(f"X has {size} {what}; a forest can have at most {limit - 1}")
 
 
 def check_table(X: Any) -> None:

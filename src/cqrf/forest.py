@@ -22,7 +22,7 @@ from cqrf._growing import GrowOptions, Trees, grow_trees
 from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
-from cqrf.features import FeatureEncoder, check_table
+from cqrf.features import FeatureEncoder, check_size, check_table
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -224,6 +224,7 @@ class CensoredQuantileForest(FittedForest):
         self._check_params()
         # Drawn first, so that an unusable random_state is refused before any work.
         seed = self._draw_seed()
+        check_size(X)
         time, seen = parse_outcome(y, event)
         check_table(X)
         validate_data(self, X, skip_check_array=True, reset=True)

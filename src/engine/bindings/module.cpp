@@ -1,5 +1,6 @@
 #include <nanobind/stl/string.h>
 
+#include "../index.hpp"
 #include "arrays.hpp"
 
 NB_MODULE(_engine, module) {
@@ -8,6 +9,9 @@ NB_MODULE(_engine, module) {
   bindings::bind_features(module);
   bindings::bind_growing(module);
   bindings::bind_prediction(module);
+
+  module.attr("MAX_ROWS") = kMaxRows;
+  module.attr("MAX_FEATURES") = kMaxFeatures;
 
   module.def(
       "fail_in_worker",
