@@ -1,5 +1,6 @@
 """Loops of cqrf: binning, growing, routing, accumulating, solving."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,7 @@ class Forest:
         members: NDArray[np.uint32],
         missing: NDArray[np.uint8],
         n_rows: int,
+        progress: Callable[[int], None] | None = None,
     ) -> None: ...
     def apply(self, bins: NDArray[np.uint8], n_threads: int) -> NDArray[np.int32]: ...
 

@@ -21,13 +21,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf._progress import ProgressBar
+from cqrf._progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
@@ -251,22 +250,15 @@ def _from_json(text: bytes) -> dict[str, Any]:
 
 def _for_pieces(parts: list[Any], label: str, take: Callable[[memoryview], None]) -> None:
     """Hand out bytes piece by piece; a progress line is shown if that takes above a second."""
-    total = sum(len(part) for part in parts)
-    start, done = monotonic(), 0
-    bar: ProgressBar | None = None
-    with contextlib.ExitStack() as stack:
+    total, done = sum(len(part) for part in parts), 0
+    # As much is still to come: a reader's checks of the trees, or a writer's way to the disk.
+    with late_bar(total, f"{label}, MiB", seconds=0.5, unit=2**20) as update:
         for part in parts:
             for at in range(0, len(part), _PIECE):
                 piece = memoryview(part)[at : at + _PIECE]
                 take(piece)
                 done += len(piece)
-                if bar is None and done >= _PIECE:
-                    # As much is still to come: a reader's checks, or a writer's way to the disk.
-                    slow = (monotonic() - start) * total / done > 0.5
-                    bar = ProgressBar(total >> 20, f"{label}, MiB", enabled=slow)
-                    stack.enter_context(bar)
-                if bar is not None:
-                    bar.update(done >> 20)
+                update(done)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,10 @@ import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
+
+from cqrf import CensoredQuantileForest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child alone")
 
@@ -127,6 +130,45 @@ cqrf.forest.grow_trees = lambda *args, **options: (ready(), grow_trees(*args, **
         "assert forest.__dict__ == before",
         wait=0.3,
     )
+
+
+def test_load():
+    # The checksum, and then the trees: the signal comes within either.
+    assert_prompt(
+        """
+        import tempfile
+        import cqrf._files
+        X, time_, event = draw(2_000, 2)
+        forest = CensoredQuantileForest(2_000, min_samples_leaf=500).fit(X, time_, event)
+        few = forest.predict(X[:3])
+        path = tempfile.mkdtemp() + "/model.cqrf"
+        forest.save(path)
+        def again():
+            while True:
+                CensoredQuantileForest.load(path)
+        ready()
+        """,
+        "again()",
+        "np.testing.assert_array_equal(forest.predict(X[:3]), few)",
+        wait=0.3,
+    )
+
+
+def test_progress_that_raises_ends_the_checks():
+    X = np.random.default_rng(0).uniform(size=(50, 2))
+    trees = CensoredQuantileForest(20, random_state=0).fit(X, X[:, 0]).trees_
+    seen = []
+
+    def progress(done):
+        seen.append(done)
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trees.check(progress)
+    assert seen == [1, 2, 3, 4, 5]
+    assert trees.check(seen.append) is not None
+    assert seen[-1] == 20
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,11 @@ def assert_sound(forest, X):
         assert sorted([0, *children, *children + 1]) == list(range(len(nodes)))
         start = trees.leaf_start[trees.leaf_offset[t] : trees.leaf_offset[t + 1]]
         assert sorted(nodes[leaf, 3]) == list(range(len(start) - 1))
-        assert sorted(trees.members[t, : start[-1]]) == list(range(n))
+        # Each rank once, and all of them unless the tree is honest.
+        members = sorted(trees.members[t, : start[-1]])
+        honest = trees.members.shape[1] < n
+        assert members == (sorted(set(members)) if honest else list(range(n)))
+        assert members[-1] < n
         for begin, end in itertools.pairwise(start.tolist()):
             assert begin < end
             assert (np.diff(trees.members[t, begin:end].astype(int)) > 0).all()
@@ -153,14 +157,36 @@ def assert_sound(forest, X):
     assert ((survival >= 0) & (survival <= 1)).all()
 
 
+# Beside the forest with every array: other shapes of members, times that are negated, levels that
+# are mirrored, no weights, no categories.
+OTHERS = {
+    "honest": {"honest": True, "criterion": "quantile", "max_samples": 0.6},
+    "left": {"censoring": "left", "min_samples_leaf": 3},
+    "kernel": {"censoring_curve": "kernel", "bootstrap": True, "solver": "argmin"},
+    "categorical": {"categorical_features": ["age", "colour", "ward"], "criterion": "mse"},
+}
+
+
+@pytest.fixture(scope="module")
+def drafts(everything, tmp_path_factory):
+    path = tmp_path_factory.mktemp("others") / "model.cqrf"
+    X, y, event, _ = draw(80)
+    files = {"everything": everything}
+    for name, params in OTHERS.items():
+        CensoredQuantileForest(4, random_state=0, **params).fit(X, y, event).save(path)
+        files[name] = path.read_bytes()
+    return {name: Draft(data) for name, data in files.items()}
+
+
 @pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
-def test_mutants_are_refused_or_sound(everything, tmp_path):
+@pytest.mark.parametrize("kind", ["everything", *OTHERS])
+def test_mutants_are_refused_or_sound(drafts, kind, tmp_path):
     X = draw(4, seed=1)[0]
-    base = Draft(everything)
-    rng = np.random.default_rng(SEED)
+    base = drafts[kind]
+    rng = np.random.default_rng([SEED, *kind.encode()])
     path = tmp_path / "mutant.cqrf"
     loaded = 0
-    for number in range(N_MUTANTS):
+    for number in range(N_MUTANTS // (1 + len(OTHERS))):
         draft = base.copy()
         mutate(draft, rng)
         try:
@@ -177,7 +203,7 @@ def test_mutants_are_refused_or_sound(everything, tmp_path):
         except Exception as error:
             raise AssertionError(f"mutant {number} is not sound: {error!r}") from error
     # Both happen often, or the loop tests less than it says.
-    assert N_MUTANTS / 20 < loaded < N_MUTANTS / 2
+    assert (number + 1) / 20 < loaded < (number + 1) / 2
 
 
 @pytest.fixture
