@@ -215,7 +215,7 @@ def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, 
         seed=seed,  # type: ignore[arg-type]
     )
     # Kept as the cached property would keep it: checked once, with a line for those who wait.
-    with late_bar(len(trees), "checking trees", seconds=0.5) as update:
+    with late_bar(len(trees.node_offset), "checking trees", seconds=0.5) as update:
         vars(trees)["engine"] = trees.check(update)
     return trees
 

@@ -124,6 +124,18 @@ def test_nothing_of_the_claimed_size_is_allocated(everything, tmp_path):
         resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
+@pytest.mark.parametrize(
+    ("error", "raised"), [(errno.ENOMEM, MemoryError), (errno.ENODEV, OSError)]
+)
+def test_file_that_cannot_be_mapped(tiny, tmp_path, monkeypatch, error, raised):
+    def refuse(*args, **options):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(cqrf._files.mmap, "mmap", refuse)
+    with pytest.raises(raised):
+        load(tmp_path / "model.cqrf", tiny)
+
+
 def assert_sound(forest, X):
     """The invariants of a fitted forest in slow, plain Python; and its answers are finite."""
     trees, target = forest.trees_, forest.target_
