@@ -31,8 +31,8 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images screenshots engine-test \
-	engine-test-thread clean
+.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images
+.PHONY: screenshots engine-test engine-test-thread coverage-gate mutation fuzz faults clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,27 @@ engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitiz
 engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadSanitizer
 	$(call engine_test,thread,thread)
 
+# What must be covered, branch by branch, and the tests that do it; those that repeat are left out.
+COVERED := $(addprefix */cqrf/,_files.py _header.py _model.py _estimation.py curves.py solve.py)
+COVERING := tests/test_curves.py tests/test_files.py tests/test_solve.py \
+	tests/faults/test_model_files.py tests/faults/test_interrupted_save.py
+SPACE := $(subst ,, )
+coverage-gate: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-coverage-gate ## fail unless every branch of the file, curve and solver modules is tested
+	@$(BIN)/coverage run --branch --data-file=build/coverage --source=cqrf -m pytest $(COVERING) \
+		-k "not flipped and not mutants and not truncation and not kill and not joblib"
+	@$(BIN)/coverage report --data-file=build/coverage --show-missing --fail-under=100 \
+		--include="$(subst $(SPACE),$(COMMA),$(COVERED))"
+	@$(BIN)/python tools/engine_coverage.py
+
+mutation: $(VENV)/.created ## change the solver token by token: do its tests notice (minutes)
+	@$(BIN)/python tools/mutation.py $(ARGS)
+
+fuzz: $(VENV)/.package $(VENV)/.extra-fuzz ## fuzz the loader of model files for ten minutes; ARGS go to libFuzzer
+	@$(BIN)/python tools/fuzz.py -max_total_time=600 -print_final_stats=1 $(ARGS)
+
+faults: $(VENV)/.package $(VENV)/.extra-test ## the memory limits of tests/faults, two hundred per task instead of eight
+	CQRF_MEMORY_LIMITS=200 $(BIN)/python -m pytest tests/faults/test_memory.py --timeout=3600 $(ARGS)
+
 clean: ## remove everything that these commands create
 	rm -rf $(VENV) build dist demo.png paper .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf benchmarks/results
@@ -131,6 +152,8 @@ $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 $(VENV)/.extra-demo: EXTRAS := plot frames
 $(VENV)/.extra-test: EXTRAS := test
 $(VENV)/.extra-bench: EXTRAS := bench cli
+$(VENV)/.extra-coverage-gate: EXTRAS := coverage
+$(VENV)/.extra-fuzz: EXTRAS := fuzz
 $(VENV)/.extra-paper: EXTRAS := paper
 $(VENV)/.extra-docs: EXTRAS := docs
 # mypy reads the types of the packages that cqrf imports, click among them.

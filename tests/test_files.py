@@ -18,6 +18,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import cqrf._files
+import cqrf._progress
 from cqrf import CensoredQuantileForest, ModelFileError
 from cqrf._header import PARAMETERS
 
@@ -286,13 +287,17 @@ def test_progress_is_shown_above_a_second(tmp_path, monkeypatch, capsys):
     forest.save(tmp_path / "model.cqrf")
     CensoredQuantileForest.load(tmp_path / "model.cqrf")
     assert capsys.readouterr().err == ""
-    clock = iter(range(1000))
-    monkeypatch.setattr(cqrf._files, "monotonic", lambda: next(clock))
+    clock = iter(range(10_000))
+    monkeypatch.setattr(cqrf._progress, "monotonic", lambda: next(clock))
     monkeypatch.setattr(cqrf._files, "_PIECE", 1000)
     forest.save(tmp_path / "model.cqrf")
     CensoredQuantileForest.load(tmp_path / "model.cqrf")
     lines = capsys.readouterr().err.splitlines()
-    assert [line[:19] for line in lines] == ["writing model.cqrf,", "checking model.cqrf"]
+    assert [line[:19].strip() for line in lines] == [
+        "writing model.cqrf,",
+        "checking model.cqrf",
+        "checking trees [###",
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.cqrf")), ids=lambda path: path.stem)

@@ -227,7 +227,8 @@ class TestManyCategories:
         X = self.frame(library, self.CODES)
         forest = fit(X, np.ones(self.N) + self.CODES, None, max_bins=max_bins)
         count = np.bincount(self.CODES, minlength=600)
-        bins = forest._bin(self.frame(library, np.arange(600)))[0][:, 0]
+        features = forest._encode(self.frame(library, np.arange(600)))
+        bins = forest._binner.bin(features, None, 1)[:, 0]
         # Frequent first, in their own order where equally frequent.
         order = [k for k in np.argsort(-count, kind="stable") if count[k] > 0]
         assert len(order) > max_bins

@@ -515,6 +515,13 @@ def test_bad_input_is_refused_by_name(name):
         cqrf.solve_quantiles(**arguments)
 
 
+def test_weights_of_other_shapes_and_types():
+    with pytest.raises(TypeError, match="weights must be numbers"):
+        cqrf.solve_quantiles([["a"]], [1.0], [True], 0.5)
+    with pytest.raises(ValueError, match="two dimensions"):
+        cqrf.solve_quantiles([1.0], [1.0], [True], 0.5)
+
+
 OF_QUANTILES = {"quantiles", "solver", "interpolation", "unreached", "conditional_after"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf import _engine
 from cqrf._binning import Binner
+from cqrf._blocks import in_row_blocks
 from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import (
     CENSORING_CURVES,
     Estimation,
     Which,
+    check_condition,
     check_solving,
     mark_unreached,
 )
@@ -129,15 +131,21 @@ class FittedForest(RegressorMixin, BaseEstimator):
         levels, scalar = self._levels(quantiles)
         if check_choice("return_std", return_std, (True, False)) and conditional_after is not None:
             raise ValueError("return_std does not go with conditional_after")
-        estimation = self._estimation(X)
-        bags = self._little_bags(estimation) if return_std else None
-        answers = self._solve(estimation, levels, conditional_after, interpolation, unreached)
-        results = [answers]
-        if bags is not None:
-            results.append(bags.quantile_std(levels))
-        if scalar:
-            results = [result[:, 0] for result in results]
-        return tuple(results) if return_std else results[0]
+        features = self._encode(X)
+        if return_std:
+            estimation = self._estimation_of(features)
+            std = self._little_bags(estimation).quantile_std(levels)
+            answers = self._solve(estimation, levels, None, interpolation, unreached)
+            return (answers[:, 0], std[:, 0]) if scalar else (answers, std)
+        after = check_condition(conditional_after, features.shape[0])
+        answers = self._by_blocks(
+            features,
+            len(levels),
+            lambda estimation, rows: self._solve(
+                estimation, levels, None if after is None else after[rows], interpolation, unreached
+            ),
+        )
+        return answers[:, 0] if scalar else answers
 
     def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
         """Tell which quantiles the censored data identify.
@@ -156,8 +164,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
             returns there is a bound, not an estimate.
         """
         levels, scalar = self._levels(quantiles)
-        _, identified = self._estimation(X).quantiles(
-            levels, solver=self.solver, interpolation=self.interpolation
+        identified = self._by_blocks(
+            self._encode(X),
+            len(levels),
+            lambda estimation, _: estimation.quantiles(
+                levels, solver=self.solver, interpolation=self.interpolation
+            )[1],
         )
         return identified[:, 0] if scalar else identified
 
@@ -190,15 +202,14 @@ class FittedForest(RegressorMixin, BaseEstimator):
         std : ndarray of shape (m, g), float64
             If `return_std`.
         """
-        check_choice("return_std", return_std, (True, False))
-        estimation = self._estimation(X)
-        if return_std:
+        if check_choice("return_std", return_std, (True, False)):
+            estimation = self._estimation(X)
             bags = self._little_bags(estimation)
             grid = self.times_ if times is None else _check_times("times", times)
             return estimation.curve("survival", grid), bags.survival_std(grid)
         if times is None and not return_array:
-            return step_functions(estimation.survival_functions())
-        return self._curve(estimation, "survival", times)
+            return step_functions(self._estimation(X).survival_functions())
+        return self._curve(X, "survival", times)
 
     def predict_censoring_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -214,10 +225,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        estimation = self._estimation(X)
         if times is None and not return_array:
-            return step_functions(estimation.censoring_functions())
-        return self._curve(estimation, "censoring", times)
+            return step_functions(self._estimation(X).censoring_functions())
+        return self._curve(X, "censoring", times)
 
     def predict_cumulative_hazard_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -233,12 +243,10 @@ class FittedForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        estimation = self._estimation(X)
         if times is None and not return_array:
-            return step_functions(
-                [survival.cumulative_hazard() for survival in estimation.survival_functions()]
-            )
-        return self._curve(estimation, "cumulative_hazard", times)
+            survival = self._estimation(X).survival_functions()
+            return step_functions([function.cumulative_hazard() for function in survival])
+        return self._curve(X, "cumulative_hazard", times)
 
     def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
         r"""Predict the restricted mean E[min(T, horizon)].
@@ -260,7 +268,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         limit = _check_times("horizon", horizon)
         if limit.shape != (1,):
             raise ValueError(f"horizon must be one number; received {horizon!r}")
-        return self._estimation(X).restricted_mean(float(limit[0]))
+        return self._by_blocks(
+            self._encode(X), 1, lambda estimation, _: estimation.restricted_mean(float(limit[0]))
+        )
 
     def estimating_function(
         self, X: Any, q: float | ArrayLike, quantile: float
@@ -284,7 +294,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
         levels, scalar = check_quantiles(quantile)
         if not scalar:
             raise ValueError(f"quantile must be one number; received {quantile!r}")
-        return self._estimation(X).estimating_function(_check_times("q", q), float(levels[0]))
+        features, candidates = self._encode(X), _check_times("q", q)
+        return self._by_blocks(
+            features,
+            len(candidates),
+            lambda estimation, _: estimation.estimating_function(candidates, float(levels[0])),
+        )
 
     def forest_weights(self, X: Any) -> sparse.csr_array:
         """Compute the weights of the training rows for every test point (paper, eq. rf_weight).
@@ -322,8 +337,14 @@ class FittedForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        bins = self._binner.bin(self._encode(X), None, self._n_threads())
-        return self.trees_.engine.apply(bins, self._n_threads())
+        features, n_threads = self._encode(X), self._n_threads()
+
+        def leaves(rows: slice) -> NDArray[np.int32]:
+            bins = self._binner.bin(features, _positions(features, rows), n_threads)
+            return self.trees_.engine.apply(bins, n_threads)
+
+        n_rows, n_features = features.shape
+        return in_row_blocks(n_rows, max(n_features, len(self.trees_)), leaves)
 
     def oob_predict(
         self,
@@ -512,15 +533,30 @@ class FittedForest(RegressorMixin, BaseEstimator):
             X = table
         return self._encoder.encode(X, self._n_threads())
 
+    def _by_blocks(
+        self,
+        features: _engine.Features,
+        n_outputs: int,
+        answer: Callable[[Estimation, slice], NDArray[Any]],
+    ) -> NDArray[Any]:
+        """Answer all encoded rows, so that what is held besides does not grow with their number."""
+        n_rows, n_features = features.shape
+        width = n_features if self._kernel is None else 8 * self._kernel.points.shape[1]
+        return in_row_blocks(
+            n_rows,
+            max(width, n_outputs),
+            lambda rows: answer(self._estimation_of(features, rows), rows),
+        )
+
     def _estimation(self, X: Any) -> Estimation:
         return self._estimation_of(self._encode(X))
 
-    def _estimation_of(self, features: _engine.Features) -> Estimation:
-        """Estimation of test points that are encoded already, shape (m, p)."""
-        bins = self._binner.bin(features, None, self._n_threads())
+    def _estimation_of(self, features: _engine.Features, rows: slice | None = None) -> Estimation:
+        """Estimation of test points that are encoded already, of shape (m, p), or of some."""
+        bins = self._binner.bin(features, _positions(features, rows), self._n_threads())
         weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
         return self._with_censoring(
-            weights, None if self._kernel is None else self._kernel.transform(features)
+            weights, None if self._kernel is None else self._kernel.transform(features, rows)
         )
 
     def _oob_estimation(self) -> Estimation:
@@ -589,17 +625,25 @@ class FittedForest(RegressorMixin, BaseEstimator):
             return check_quantiles(self.default_quantiles, "default_quantiles")
         return check_quantiles(quantiles)
 
-    def _curve(
-        self, estimation: Estimation, which: Which, times: ArrayLike | None
-    ) -> NDArray[np.float64]:
+    def _curve(self, X: Any, which: Which, times: ArrayLike | None) -> NDArray[np.float64]:
+        features = self._encode(X)
         grid = self.times_ if times is None else _check_times("times", times)
-        return estimation.curve(which, grid)
+        return self._by_blocks(
+            features, len(grid), lambda estimation, _: estimation.curve(which, grid)
+        )
 
     def _n_threads(self) -> int:
         """Return the number of threads that n_jobs asks for."""
         if self.n_jobs is not None and check_int("n_jobs", self.n_jobs, -(2**31)) == 0:
             raise ValueError("n_jobs must not be 0")
         return int(effective_n_jobs(self.n_jobs))
+
+
+def _positions(features: _engine.Features, rows: slice | None) -> NDArray[np.int64] | None:
+    """Positions of some rows; None for all of them."""
+    if rows is None or (rows.start, rows.stop) == (0, features.shape[0]):
+        return None
+    return np.arange(rows.start, rows.stop)
 
 
 def _check_times(name: str, times: float | ArrayLike) -> NDArray[np.float64]:

@@ -1,9 +1,13 @@
 """Loops of cqrf: binning, growing, routing, accumulating, solving."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+MAX_ROWS: int
+MAX_FEATURES: int
 
 class Features:
     @staticmethod
@@ -114,6 +118,7 @@ class Forest:
         members: NDArray[np.uint32],
         missing: NDArray[np.uint8],
         n_rows: int,
+        progress: Callable[[int], None] | None = None,
     ) -> None: ...
     def apply(self, bins: NDArray[np.uint8], n_threads: int) -> NDArray[np.int32]: ...
 
@@ -214,3 +219,4 @@ def check_bins(bins: NDArray[np.uint8], missing: NDArray[np.uint8]) -> None: ...
 def sample_counts(
     seed: int, tree: int, n_rows: int, n_draws: int, replace: bool, group_size: int = 1
 ) -> NDArray[np.uint32]: ...
+def fail_in_worker(fault: str, after: int) -> None: ...

@@ -76,7 +76,9 @@ class Estimation:
             censoring). NaN in rows without any weight.
         identified : ndarray of shape (m, q), bool
         """
-        after = self._check_after(conditional_after)
+        after = check_condition(conditional_after, self.weights.rows)
+        if after is not None:
+            after = np.ascontiguousarray(-after if self.target.mirrored else after)
         # Mirrored, the quantile of level tau is the negated quantile of level 1 - tau.
         levels = 1.0 - (1.0 - quantiles) if self.target.mirrored else 1.0 - quantiles
         answers, identified = self.weights.quantiles(
@@ -189,22 +191,24 @@ class Estimation:
         # Adding zero turns -0.0 into 0.0.
         return -times + 0.0 if self.target.mirrored else times
 
-    def _check_after(self, after: ArrayLike | None) -> NDArray[np.float64] | None:
-        if after is None:
-            return None
-        given = np.asarray(after)
-        if given.ndim == 0:
-            given = np.full(self.weights.rows, given)
-        values = check_vector("conditional_after", given).astype(np.float64)
-        if values.shape[0] != self.weights.rows:
-            raise ValueError(
-                f"conditional_after must be a number or have one entry per row: it has "
-                f"{values.shape[0]} entries for {self.weights.rows} rows"
-            )
-        if not np.isfinite(values).all():
-            row = int(np.argmin(np.isfinite(values)))
-            raise ValueError(f"conditional_after must be finite; row {row} is {values[row]}")
-        return np.ascontiguousarray(-values if self.target.mirrored else values)
+
+def check_condition(after: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
+    """Check `conditional_after`; return it with one entry per row, shape (n_rows,)."""
+    if after is None:
+        return None
+    given = np.asarray(after)
+    if given.ndim == 0:
+        given = np.full(n_rows, given)
+    values = check_vector("conditional_after", given).astype(np.float64)
+    if values.shape[0] != n_rows:
+        raise ValueError(
+            f"conditional_after must be a number or have one entry per row: it has "
+            f"{values.shape[0]} entries for {n_rows} rows"
+        )
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise ValueError(f"conditional_after must be finite; row {row} is {values[row]}")
+    return values
 
 
 def check_solving(solver: str, interpolation: str, unreached: str) -> None:

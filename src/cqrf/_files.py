@@ -7,10 +7,13 @@ business of `cqrf._model`.
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
 import math
 import mmap
 import os
+import re
 import secrets
 import stat
 import struct
@@ -18,13 +21,12 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf._progress import ProgressBar
+from cqrf._progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
@@ -229,7 +231,12 @@ def _map(path: str | os.PathLike[str]) -> mmap.mmap:
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         require(size >= _PREFIX.size + _CHECKSUM.size, "the file is too short for a model file")
-        return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        try:
+            return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise MemoryError(f"there is no room to map {size} bytes of {path}") from error
 
 
 def _to_json(header: dict[str, Any]) -> bytes:
@@ -246,22 +253,15 @@ def _from_json(text: bytes) -> dict[str, Any]:
 
 def _for_pieces(parts: list[Any], label: str, take: Callable[[memoryview], None]) -> None:
     """Hand out bytes piece by piece; a progress line is shown if that takes above a second."""
-    total = sum(len(part) for part in parts)
-    start, done = monotonic(), 0
-    bar: ProgressBar | None = None
-    with contextlib.ExitStack() as stack:
+    total, done = sum(len(part) for part in parts), 0
+    # As much is still to come: a reader's checks of the trees, or a writer's way to the disk.
+    with late_bar(total, f"{label}, MiB", seconds=0.5, unit=2**20) as update:
         for part in parts:
             for at in range(0, len(part), _PIECE):
                 piece = memoryview(part)[at : at + _PIECE]
                 take(piece)
                 done += len(piece)
-                if bar is None and done >= _PIECE:
-                    # As much is still to come: a reader's checks, or a writer's way to the disk.
-                    slow = (monotonic() - start) * total / done > 0.5
-                    bar = ProgressBar(total >> 20, f"{label}, MiB", enabled=slow)
-                    stack.enter_context(bar)
-                if bar is not None:
-                    bar.update(done >> 20)
+                update(done)
 
 
 @contextlib.contextmanager
@@ -269,12 +269,14 @@ def replacing(path: Path) -> Iterator[int]:
     """Open a file that takes the place of `path` when it is complete and on disk.
 
     Where the system has files without a name, it is one until then: no kill leaves it behind.
+    Otherwise, and in the instant before it is renamed, it has a name of its own; the file of a
+    process that was killed then is removed by the next one that saves to the same folder.
     """
     require(path.is_file() or not path.exists(), f"{path} is not a regular file")
-    temporary = f".cqrf-{secrets.token_hex(8)}.tmp"
     folder = os.open(path.parent, os.O_RDONLY)
-    file, named = -1, False
+    temporary, file = _temporary_name(), -1
     try:
+        _remove_abandoned(folder)
         file, named = _open_unfinished(folder, temporary)
         if path.exists():
             os.fchmod(file, stat.S_IMODE(path.stat().st_mode))
@@ -282,26 +284,66 @@ def replacing(path: Path) -> Iterator[int]:
         os.fsync(file)
         if not named:
             os.link(f"/proc/self/fd/{file}", temporary, dst_dir_fd=folder)
-            named = True
         os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        named = False
         os.fsync(folder)
     finally:
-        if named:
-            os.unlink(temporary, dir_fd=folder)
-        if file >= 0:
-            os.close(file)
-        os.close(folder)
+        # Nested: a signal handler may raise at any point, and what is closed is no longer locked.
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+        finally:
+            if file >= 0:
+                os.close(file)
+            os.close(folder)
+
+
+def _temporary_name() -> str:
+    return f".cqrf-{secrets.token_hex(8)}.tmp"
 
 
 def _open_unfinished(folder: int, temporary: str) -> tuple[int, bool]:
-    """Open a new file in a folder, without a name if possible; tell whether it has one."""
+    """Open a new file in a folder, without a name if possible; tell whether it has one.
+
+    It is locked as long as it is open, so that other processes can tell it from an abandoned one.
+    """
     if hasattr(os, "O_TMPFILE") and os.path.exists("/proc/self/fd"):
         # Some file systems cannot do it, and say so with different errors.
         with contextlib.suppress(OSError):
-            return os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o666, dir_fd=folder), False
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-    return os.open(temporary, flags, 0o666, dir_fd=folder), True
+            file = os.open(".", os.O_TMPFILE | os.O_WRONLY, 0o666, dir_fd=folder)
+            _lock(file)
+            return file, False
+    while True:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+        file = os.open(temporary, flags, 0o666, dir_fd=folder)
+        _lock(file)
+        if os.fstat(file).st_nlink > 0:
+            return file, True
+        # Removed by another process, before it was locked.
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file; False if another process has, or if the file system cannot."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_abandoned(folder: int) -> None:
+    """Remove the unfinished files of processes that are no more."""
+    for name in os.listdir(folder):
+        if not re.fullmatch(r"\.cqrf-[0-9a-f]{16}\.tmp", name):
+            continue
+        # Whatever is in the way (other owners, other processes at the same work): it may stay.
+        with contextlib.suppress(OSError):
+            file = os.open(name, os.O_WRONLY | os.O_NOFOLLOW, dir_fd=folder)
+            try:
+                if _lock(file):
+                    os.unlink(name, dir_fd=folder)
+            finally:
+                os.close(file)
 
 
 def _write(file: int, data: memoryview) -> None:

@@ -188,6 +188,10 @@ class Trees(Record):
     @cached_property
     def engine(self) -> _engine.Forest:
         """The same arrays in the engine, which checks every index of them."""
+        return self.check(None)
+
+    def check(self, progress: Callable[[int], None] | None) -> _engine.Forest:
+        """Check every index; `progress` is called with the number of trees that are done."""
         return _engine.Forest(
             self.nodes,
             self.node_offset,
@@ -198,6 +202,7 @@ class Trees(Record):
             self.members,
             self.missing,
             self.n_rows,
+            progress,
         )
 
 

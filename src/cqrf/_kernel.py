@@ -60,11 +60,13 @@ class KernelSpace:
         draft = cls(scale, n_categories, a_n, np.empty((0, 0)))
         return cls(scale, n_categories, a_n, draft.transform(features)[order])
 
-    def transform(self, features: _engine.Features) -> NDArray[np.float64]:
-        """Map encoded rows of shape (m, p) to points of shape (m, q)."""
+    def transform(
+        self, features: _engine.Features, rows: slice | None = None
+    ) -> NDArray[np.float64]:
+        """Map encoded rows of shape (m, p), all or some, to points of shape (m, q)."""
         columns = []
         for j, n_categories in enumerate(self.n_categories):
-            values = features.column(j)
+            values = features.column(j)[slice(None) if rows is None else rows]
             if n_categories == 0:
                 columns.append((values * self.scale[j])[:, None])
                 continue

@@ -24,6 +24,7 @@ from cqrf._header import (
     read_options,
 )
 from cqrf._kernel import KernelSpace, check_bandwidth
+from cqrf._progress import late_bar
 from cqrf._tuning import LeafSizePath
 from cqrf.features import FeatureEncoder
 from cqrf.target import Target
@@ -233,7 +234,9 @@ def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, 
         n_rows=n,
         seed=seed,  # type: ignore[arg-type]
     )
-    _ = trees.engine
+    # Kept as the cached property would keep it: checked once, with a line for those who wait.
+    with late_bar(len(trees.node_offset), "checking trees", seconds=0.5) as update:
+        vars(trees)["engine"] = trees.check(update)
     require(len(trees) % options.group_size == 0, "the last group of trees is not complete")
     return trees
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Iterator
 from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
@@ -104,6 +105,37 @@ class ProgressBar:
             assert self._stream is not None
             self._stream.write(text)
             self._stream.flush()
+
+
+@contextlib.contextmanager
+def late_bar(
+    total: int, label: str, *, seconds: float, unit: int = 1
+) -> Iterator[Callable[[int], None]]:
+    """Give a function that takes the steps done, and shows a bar once they look like taking long.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    label : str
+        What is being done.
+    seconds : float
+        A bar is shown when all the steps seem to take longer.
+    unit : int
+        Steps that the bar counts as one.
+    """
+    start = monotonic()
+    bar: ProgressBar | None = None
+    with contextlib.ExitStack() as stack:
+
+        def update(done: int) -> None:
+            nonlocal bar
+            if bar is None and done and (monotonic() - start) * total > seconds * done:
+                bar = stack.enter_context(ProgressBar(total // unit, label, enabled=True))
+            if bar is not None:
+                bar.update(done // unit)
+
+        yield update
 
 
 def _redraws(stream: TextIO | None) -> bool:

@@ -127,7 +127,8 @@ def _leaf_size_path(
     mean = np.average(losses, axis=0, weights=weight)
     shares = np.full(len(losses), 1.0) if weight is None else weight
     shares = shares / shares.sum()
-    std_error = np.sqrt((shares**2) @ (losses - mean) ** 2)
+    # Not a product of matrices: that library ends the process when it finds no memory.
+    std_error = np.sqrt(np.einsum("i,ij->j", shares**2, (losses - mean) ** 2))
     # A size counts the rows that grow a tree: there are more of them in the forest itself.
     scale = options.n_draws / n_draws
     return LeafSizePath(np.rint(sizes * scale).astype(np.int64), mean, std_error)

@@ -137,6 +137,23 @@ class FeatureEncoder:
         )
 
 
+def check_size(X: Any) -> None:
+    """Refuse more rows or columns than the engine's index types count (`src/engine/index.hpp`).
+
+    Parameters
+    ----------
+    X : object
+        Data; only its ``shape`` is looked at, if it has one.
+    """
+    limits = (_engine.MAX_ROWS, "rows"), (_engine.MAX_FEATURES, "columns")
+    shape = getattr(X, "shape", ())
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        return
+    for size, (limit, what) in zip(shape, limits, strict=True):
+        if isinstance(size, int) and size >= limit:
+            raise ValueError(f"X has {size} {what}; a forest can have at most {limit - 1}")
+
+
 def _categorical_columns(categorical_features: Any, table: Table) -> list[int]:
     """Positions of the categorical columns, ascending."""
     argument = "categorical_features"

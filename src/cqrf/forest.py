@@ -23,7 +23,7 @@ from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
 from cqrf._uncertainty import CalibratedForest
-from cqrf.features import FeatureEncoder
+from cqrf.features import FeatureEncoder, check_size
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -240,6 +240,7 @@ class CensoredQuantileForest(CalibratedForest):
         self._check_params()
         # Drawn first, so that an unusable random_state is refused before any work.
         seed = self._draw_seed()
+        check_size(X)
         time, seen = parse_outcome(y, event)
         table = open_table(X)
         validate_data(self, X, skip_check_array=True, reset=True)

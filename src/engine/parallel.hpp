@@ -45,8 +45,14 @@ class Monitor {
 
 // Runs work(item, worker) for every item of [0, n_items) on at most `n_threads` threads, the
 // calling one among them; `worker` is in [0, n_threads). Throws what a worker threw (the first),
-// or Stopped. Every thread has ended when it returns or throws.
+// or Stopped. Every thread has ended when it returns or throws. Where the system gives fewer
+// threads, or no memory for them, the others do the work.
 void parallel_for(std::size_t n_items, int n_threads, Monitor& monitor,
                   const std::function<void(std::size_t item, int worker)>& work);
+
+// For tests: the worker that starts after so many others (calling threads are not counted) fails as
+// if for lack of memory, or with std::runtime_error. Negative: none does.
+enum class Fault { kMemory, kError };
+void fail_in_worker(Fault fault, int after);
 
 }  // namespace cqrf

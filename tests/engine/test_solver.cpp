@@ -256,3 +256,53 @@ TEST(solver_answers_rise_with_tau) {
     }
   }
 }
+
+namespace {
+
+// The level that a probability is exactly kLevelTolerance above, in floating point.
+double just_below(double probability) {
+  double level = probability - kLevelTolerance;
+  while (level + kLevelTolerance < probability) level = std::nextafter(level, 1);
+  while (level + kLevelTolerance > probability) level = std::nextafter(level, 0);
+  return level;
+}
+
+}  // namespace
+
+TEST(solver_level_at_the_tolerance_is_reached) {
+  const double level = just_below(0.5);
+  CHECK_EQ(level + kLevelTolerance, 0.5);
+  CHECK(level < 0.5);
+  const OutcomeData data = four_events();
+  const Solved solved(data, {1, 1, 1, 1});
+  check_quantile(solved.quantiles({level}, root(Interpolation::kLower))[0], {2, true});
+  // One step of floating point below it is not.
+  const double beyond = std::nextafter(level - 1e-16, 0);
+  check_quantile(solved.quantiles({beyond}, root(Interpolation::kLower))[0], {4, true});
+}
+
+TEST(solver_last_level_at_the_tolerance_is_identified) {
+  const OutcomeData data = censored_tail();
+  const Solved solved(data, {1, 1, 1, 1});
+  const double last = solved.curve.survival.back();
+  for (const Interpolation interpolation : kInterpolations)
+    CHECK(solved.quantiles({just_below(last)}, root(interpolation))[0].identified);
+  CHECK(!solved.quantiles({last - 2 * kLevelTolerance}, root(Interpolation::kLower))[0].identified);
+}
+
+TEST(solver_argmin_keeps_the_first_of_losses_that_are_equal) {
+  // Losses 3/4 and, within rounding, kLevelTolerance less: the tolerance in units of the last
+  // place of numbers in [1/2, 1).
+  const double unit = 0x1p-53;
+  const double less = std::round(kLevelTolerance / unit) * unit;
+  OutcomeData data;
+  data.push(1, true);
+  data.push(2, true);
+  data.push(3, false);
+  const double level = 0x1p-10;
+  const Solved solved(data, {0.25 - less, less, 0.75});
+  CHECK_EQ(solved.curve.steps[1].after - level,
+           (solved.curve.steps[0].after - level) - kLevelTolerance);
+  const SolveOptions options{Solver::kArgmin, Interpolation::kLower, false};
+  CHECK_EQ(solved.quantiles({level}, options)[0].value, 1.0);
+}

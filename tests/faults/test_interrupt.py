@@ -1,12 +1,16 @@
-"""Ctrl-C ends long calls at once, whatever they are doing."""
+"""Ctrl-C, or a signal whose handler raises, ends long calls at once, whatever they are doing."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 
+import numpy as np
 import pytest
+
+from cqrf import CensoredQuantileForest
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child alone")
 
@@ -22,6 +26,7 @@ from cqrf import CensoredQuantileForest
 
 # A child of a process that ignores the signal would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
 rng = np.random.default_rng(0)
 
 def draw(n, p):
@@ -36,7 +41,7 @@ def ready():
 {prepare}
 try:
     {call}
-except KeyboardInterrupt:
+except (KeyboardInterrupt, SystemExit):
     print("interrupted", time.monotonic(), flush=True)
 else:
     print("finished", flush=True)
@@ -45,7 +50,7 @@ print("sound", flush=True)
 """
 
 
-def delay(prepare, call, check, wait):
+def delay(prepare, call, check, wait, number):
     """Seconds from the signal to the except block of the child, which must come out sound."""
     script = CHILD.format(prepare=textwrap.dedent(prepare), call=call, check=textwrap.dedent(check))
     with subprocess.Popen(
@@ -55,7 +60,7 @@ def delay(prepare, call, check, wait):
             assert child.stdout.readline() == "ready\n", child.stderr.read()
             time.sleep(wait)
             sent = time.monotonic()
-            child.send_signal(2)
+            child.send_signal(number)
             said, *moment = child.stdout.readline().split()
             assert said == "interrupted", "the call was over before the signal came"
             assert child.stdout.readline() == "sound\n", child.stderr.read()
@@ -64,17 +69,22 @@ def delay(prepare, call, check, wait):
     return float(moment[0]) - sent
 
 
-def assert_prompt(prepare, call, check, wait=1.0):
+def assert_prompt(prepare, call, check, wait=1.0, number=signal.SIGINT):
     delays = []
     for _ in range(ATTEMPTS):
-        delays.append(delay(prepare, call, check, wait))
+        delays.append(delay(prepare, call, check, wait, number))
         if delays[-1] < SECONDS:
             return
     pytest.fail(f"KeyboardInterrupt came {delays} seconds after the signal")
 
 
-@pytest.mark.parametrize(("criterion", "n_jobs"), [("random", 1), ("mse", 2)])
-def test_many_trees(criterion, n_jobs):
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "n_jobs", "number"), [("random", 1, SIGNALS[0]), ("mse", 2, SIGNALS[1])]
+)
+def test_many_trees(criterion, n_jobs, number):
     assert_prompt(
         f"""
         X, time_, event = draw(20_000, 10)
@@ -86,6 +96,7 @@ def test_many_trees(criterion, n_jobs):
         """,
         "forest.fit(X, time_, event)",
         "assert forest.__dict__ == before",
+        number=number,
     )
 
 
@@ -121,8 +132,49 @@ cqrf.forest.grow_trees = lambda *args, **options: (ready(), grow_trees(*args, **
     )
 
 
-@pytest.mark.parametrize(("curve", "n_jobs"), [("beran", 2), ("kernel", 1)])
-def test_predict(curve, n_jobs):
+def test_load():
+    # The checksum, and then the trees: the signal comes within either.
+    assert_prompt(
+        """
+        import tempfile
+        import cqrf._files
+        X, time_, event = draw(2_000, 2)
+        forest = CensoredQuantileForest(2_000, min_samples_leaf=500).fit(X, time_, event)
+        few = forest.predict(X[:3])
+        path = tempfile.mkdtemp() + "/model.cqrf"
+        forest.save(path)
+        def again():
+            while True:
+                CensoredQuantileForest.load(path)
+        ready()
+        """,
+        "again()",
+        "np.testing.assert_array_equal(forest.predict(X[:3]), few)",
+        wait=0.3,
+    )
+
+
+def test_progress_that_raises_ends_the_checks():
+    X = np.random.default_rng(0).uniform(size=(50, 2))
+    trees = CensoredQuantileForest(20, random_state=0).fit(X, X[:, 0]).trees_
+    seen = []
+
+    def progress(done):
+        seen.append(done)
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trees.check(progress)
+    assert seen == [1, 2, 3, 4, 5]
+    assert trees.check(seen.append) is not None
+    assert seen[-1] == 20
+
+
+@pytest.mark.parametrize(
+    ("curve", "n_jobs", "number"), [("beran", 2, SIGNALS[1]), ("kernel", 1, SIGNALS[0])]
+)
+def test_predict(curve, n_jobs, number):
     assert_prompt(
         f"""
         X, time_, event = draw(20_000, 3)
@@ -135,4 +187,5 @@ def test_predict(curve, n_jobs):
         """,
         "forest.predict(many, [0.1, 0.5, 0.9])",
         "np.testing.assert_array_equal(forest.predict(X[:3]), few)",
+        number=number,
     )

@@ -55,6 +55,7 @@ class ForestGrower {
       : arrays_{bins, missing, categorical, times, time_index, event, survival}, options_(options) {
     const std::size_t n = bins.shape(0);
     require(n > 0 && n < kMaxRows, "number of rows out of range");
+    require(bins.shape(1) < kMaxFeatures, "number of features out of range");
     require(
         missing.size() == bins.shape(1) && categorical.size() == bins.shape(1) && bins.shape(1) > 0,
         "one missing bin per feature is needed");

@@ -1,9 +1,25 @@
+#include <nanobind/stl/string.h>
+
+#include "../index.hpp"
 #include "arrays.hpp"
 
 NB_MODULE(_engine, module) {
+  using namespace cqrf;
   module.doc() = "Loops of cqrf: binning, growing, routing, accumulating, solving.";
-  cqrf::bindings::bind_features(module);
-  cqrf::bindings::bind_growing(module);
-  cqrf::bindings::bind_outcome(module);
-  cqrf::bindings::bind_prediction(module);
+  bindings::bind_features(module);
+  bindings::bind_growing(module);
+  bindings::bind_outcome(module);
+  bindings::bind_prediction(module);
+
+  module.attr("MAX_ROWS") = kMaxRows;
+  module.attr("MAX_FEATURES") = kMaxFeatures;
+
+  module.def(
+      "fail_in_worker",
+      [](const std::string& fault, int after) {
+        bindings::require(fault == "memory" || fault == "error", "there is no such fault");
+        fail_in_worker(fault == "memory" ? Fault::kMemory : Fault::kError, after);
+      },
+      nanobind::arg("fault"), nanobind::arg("after"),
+      "For tests: makes a worker thread fail, after so many that do not; never if negative.");
 }

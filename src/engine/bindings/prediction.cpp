@@ -80,7 +80,8 @@ class BoundForest {
   BoundForest(Table<std::uint32_t> nodes, Vector<std::int64_t> node_offset,
               Table<std::uint64_t> subsets, Vector<std::int64_t> subset_offset,
               Vector<std::uint32_t> leaf_start, Vector<std::int64_t> leaf_offset,
-              Table<Rank> members, Vector<Bin> missing, std::size_t n_rows)
+              Table<Rank> members, Vector<Bin> missing, std::size_t n_rows,
+              const std::optional<nb::callable>& progress)
       : nodes_(nodes),
         node_offset_(node_offset),
         subsets_(subsets),
@@ -103,7 +104,11 @@ class BoundForest {
                view(missing_),
                n_rows};
     const nb::gil_scoped_release release;
-    forest_.validate();
+    forest_.validate([&](std::size_t done) {
+      const nb::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (progress) (*progress)(done);
+    });
   }
 
   BoundForest(const BoundForest&) = delete;
@@ -418,10 +423,11 @@ void bind_prediction(nb::module_& module) {
   nb::class_<BoundForest>(module, "Forest")
       .def(nb::init<Table<std::uint32_t>, Vector<std::int64_t>, Table<std::uint64_t>,
                     Vector<std::int64_t>, Vector<std::uint32_t>, Vector<std::int64_t>, Table<Rank>,
-                    Vector<Bin>, std::size_t>(),
+                    Vector<Bin>, std::size_t, const std::optional<nb::callable>&>(),
            nb::arg("nodes"), nb::arg("node_offset"), nb::arg("subsets"), nb::arg("subset_offset"),
            nb::arg("leaf_start"), nb::arg("leaf_offset"), nb::arg("members"), nb::arg("missing"),
-           nb::arg("n_rows"))
+           nb::arg("n_rows"), nb::arg("progress").none() = nb::none(),
+           "Checks the arrays; `progress` is called with the number of trees that are done.")
       .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"));
 
   nb::class_<Censoring>(module, "Censoring")

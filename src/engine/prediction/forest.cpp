@@ -77,7 +77,7 @@ void validate_members(std::span<const Rank> members, std::span<const std::uint32
 
 }  // namespace
 
-void Forest::validate() const {
+void Forest::validate(const std::function<void(std::size_t)>& each_tree) const {
   require(node_offset.size() > 1, "no trees");
   const std::size_t trees = n_trees();
   require(n_rows < kMaxRows, "too many rows");
@@ -100,6 +100,7 @@ void Forest::validate() const {
     // Where there is room for all ranks, the tree is not honest and all of them fill its leaves.
     require(members_per_tree < n_rows || start.back() == n_rows, "a rank is in no leaf");
     validate_members(members.subspan(t * members_per_tree, start.back()), start, marks);
+    if (each_tree) each_tree(t + 1);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "../tree/tree.hpp"
@@ -34,7 +35,8 @@ struct Forest {
   // Throws std::invalid_argument unless every index is in range, children follow their one parent,
   // and leaves are not empty, in time order and without a rank in common: routing then ends, and
   // no read leaves the arrays.
-  void validate() const;
+  // `each_tree`, if given, is called with the number of trees that have been checked.
+  void validate(const std::function<void(std::size_t)>& each_tree = {}) const;
 };
 
 }  // namespace cqrf
