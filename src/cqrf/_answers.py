@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -29,12 +29,9 @@ from cqrf._growing import GrowOptions, Trees
 from cqrf._inputs import is_plain, open_table
 from cqrf._kernel import KernelSpace
 from cqrf._little_bags import LittleBags
-from cqrf._summary import notebook_html
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
-from cqrf.explain import Explanation, explain
 from cqrf.features import FeatureEncoder
-from cqrf.importance import Importance, oob_importance, split_importance
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
@@ -381,88 +378,6 @@ class FittedForest(RegressorMixin, BaseEstimator):
             )
         return answers[:, 0] if scalar else answers
 
-    def oob_importance(
-        self,
-        quantiles: float | ArrayLike | None = None,
-        *,
-        groups: Mapping[str, Any] | None = None,
-        n_repeats: int = 5,
-        random_state: Any = None,
-    ) -> Importance:
-        r"""Measure how much worse predictions become when a feature is permuted.
-
-        The values of a feature are shuffled among the training rows, and the rows are predicted
-        anew by the trees that did not draw them. Its importance is the increase of
-
-        .. math::
-
-            \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
-            \qquad v_i = \delta_i / \hat G(Y_i-),
-
-        the loss of `cqrf.metrics.censored_pinball_loss` with ``beyond="clip"``, for each quantile.
-
-        Parameters
-        ----------
-        quantiles : float or array-like of shape (q,), optional
-            Levels in (0, 1); `default_quantiles` if not given.
-        groups : mapping of str to list of columns, optional
-            Columns, by position or name, that are shuffled together: for features that say the
-            same thing, each of which would be spared alone. By default each column by itself.
-        n_repeats : int, default=5
-            How often each is shuffled.
-        random_state : int, RandomState or None, default=None
-            Seed of the permutations.
-
-        Returns
-        -------
-        Importance
-            ``mean`` and ``std_error`` of shape (p, q), ``repeats`` of shape (n_repeats, p, q),
-            with p the number of features or groups.
-
-        Notes
-        -----
-        Only what changes is computed again: uncensored rows, trees that did not draw them, and
-        of their paths what follows the first node that asks for a permuted feature. The standard
-        error of the mean :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over
-        repeats, is :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what
-        other rows would have shown of the same forest.
-        """
-        return oob_importance(self, quantiles, groups, n_repeats, random_state)
-
-    def explain(self, x: Any, quantiles: float | ArrayLike | None = None) -> Explanation:
-        """Tell which training rows carry the prediction of one row, and how far it reaches.
-
-        Parameters
-        ----------
-        x : array-like of shape (p,) or (1, p), pandas Series, or frame of one row
-            The test point.
-        quantiles : float or array-like of shape (q,), optional
-            Levels in (0, 1); `default_quantiles` if not given.
-
-        Returns
-        -------
-        Explanation
-            Prints as a table, and shows as one in a notebook.
-        """
-        return explain(self, x, quantiles)
-
-    def split_importance(self) -> NDArray[np.float64]:
-        r"""Measure how often training rows are split by each feature.
-
-        .. math:: I_j = \frac{\sum_{\text{splits by } j} n(\text{node})}
-                             {\sum_{\text{all splits}} n(\text{node})},
-
-        with :math:`n` the number of training rows that fill the leaves below a node. It costs
-        nothing and knows no quantiles; it favours features with many distinct values.
-
-        Returns
-        -------
-        ndarray of shape (p,), float64
-            Shares that sum to one; all zero if no tree has a split.
-        """
-        check_is_fitted(self)
-        return split_importance(self.trees_)
-
     def score(
         self,
         X: Any,
@@ -507,15 +422,6 @@ class FittedForest(RegressorMixin, BaseEstimator):
             beyond="clip",
         )
         return float(score)
-
-    def _repr_html_inner(self) -> str:
-        return notebook_html(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = notebook_html(self)
-        return bundle
 
     def _encode(self, X: Any) -> _engine.Features:
         """Check test points and return them as numbers and category codes, shape (m, p)."""

@@ -6,7 +6,7 @@ import copy
 import os
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,18 +23,16 @@ from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
 from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
 from cqrf._uncertainty import CalibratedForest
+from cqrf._understanding import ExplainedForest
 from cqrf.features import FeatureEncoder, check_size
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
-
-if TYPE_CHECKING:
-    from cqrf.report import Report
 
 # Columns of `predict_survival_function(X, return_array=True)` when no times are asked for.
 _MAX_TIMES = 512
 
 
-class CensoredQuantileForest(CalibratedForest):
+class CensoredQuantileForest(CalibratedForest, ExplainedForest):
     r"""Conditional quantiles of a time that is only partly observed.
 
     A forest gives the test point x weights :math:`w_i(x)` on the training rows; the quantile of
@@ -452,43 +450,6 @@ class CensoredQuantileForest(CalibratedForest):
         )
         forest.calibration_ = model.calibration
         return forest
-
-    def report(
-        self,
-        X: Any,
-        y: Any,
-        event: ArrayLike | None = None,
-        *,
-        title: str = "Report",
-        time_name: str = "time",
-        verbose: int = 0,
-    ) -> Report:
-        """Make a page on the data, the fit, the features and their effects, and what to beware of.
-
-        Scores are out-of-bag if `X` and `y` are what the forest was fitted to, and those of new
-        rows otherwise. Displayed inline in a notebook.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n, p)
-            Features, in the form that `fit` was given.
-        y, event
-            Outcomes, in any form that `fit` takes.
-        title, time_name : str
-            Words for the page.
-        verbose : int, default=0
-            Whether to show a progress bar.
-
-        Returns
-        -------
-        Report
-            With ``save(path)``, ``html`` and ``warnings``.
-        """
-        # What a page needs is loaded with the first page, not with every forest.
-        from cqrf.report import make_report
-
-        check_is_fitted(self)
-        return make_report(self, X, y, event, title=title, time_name=time_name, verbose=verbose)
 
     def _check_stored_params(self, n: int, p: int) -> None:
         """Check parameters that may have been set after `fit`, for n rows and p features."""

@@ -1,0 +1,150 @@
+"""What an analyst asks of a fitted forest: which features and rows matter, and how it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from cqrf._answers import FittedForest
+from cqrf._summary import notebook_html
+from cqrf.explain import Explanation, explain
+from cqrf.importance import Importance, oob_importance, split_importance
+
+if TYPE_CHECKING:
+    from cqrf.report import Report
+
+
+class ExplainedForest(FittedForest):
+    """A forest whose answers can be questioned."""
+
+    def oob_importance(
+        self,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        groups: Mapping[str, Any] | None = None,
+        n_repeats: int = 5,
+        random_state: Any = None,
+    ) -> Importance:
+        r"""Measure how much worse predictions become when a feature is permuted.
+
+        The values of a feature are shuffled among the training rows, and the rows are predicted
+        anew by the trees that did not draw them. Its importance is the increase of
+
+        .. math::
+
+            \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
+            \qquad v_i = \delta_i / \hat G(Y_i-),
+
+        the loss of `cqrf.metrics.censored_pinball_loss` with ``beyond="clip"``, for each quantile.
+
+        Parameters
+        ----------
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+        groups : mapping of str to list of columns, optional
+            Columns, by position or name, that are shuffled together: for features that say the
+            same thing, each of which would be spared alone. By default each column by itself.
+        n_repeats : int, default=5
+            How often each is shuffled.
+        random_state : int, RandomState or None, default=None
+            Seed of the permutations.
+
+        Returns
+        -------
+        Importance
+            ``mean`` and ``std_error`` of shape (p, q), ``repeats`` of shape (n_repeats, p, q),
+            with p the number of features or groups.
+
+        Notes
+        -----
+        Only what changes is computed again: uncensored rows, trees that did not draw them, and
+        of their paths what follows the first node that asks for a permuted feature. The standard
+        error of the mean :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over
+        repeats, is :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what
+        other rows would have shown of the same forest.
+        """
+        return oob_importance(self, quantiles, groups, n_repeats, random_state)
+
+    def explain(self, x: Any, quantiles: float | ArrayLike | None = None) -> Explanation:
+        """Tell which training rows carry the prediction of one row, and how far it reaches.
+
+        Parameters
+        ----------
+        x : array-like of shape (p,) or (1, p), pandas Series, or frame of one row
+            The test point.
+        quantiles : float or array-like of shape (q,), optional
+            Levels in (0, 1); `default_quantiles` if not given.
+
+        Returns
+        -------
+        Explanation
+            Prints as a table, and shows as one in a notebook.
+        """
+        return explain(self, x, quantiles)
+
+    def split_importance(self) -> NDArray[np.float64]:
+        r"""Measure how often training rows are split by each feature.
+
+        .. math:: I_j = \frac{\sum_{\text{splits by } j} n(\text{node})}
+                             {\sum_{\text{all splits}} n(\text{node})},
+
+        with :math:`n` the number of training rows that fill the leaves below a node. It costs
+        nothing and knows no quantiles; it favours features with many distinct values.
+
+        Returns
+        -------
+        ndarray of shape (p,), float64
+            Shares that sum to one; all zero if no tree has a split.
+        """
+        check_is_fitted(self)
+        return split_importance(self.trees_)
+
+    def report(
+        self,
+        X: Any,
+        y: Any,
+        event: ArrayLike | None = None,
+        *,
+        title: str = "Report",
+        time_name: str = "time",
+        verbose: int = 0,
+    ) -> Report:
+        """Make a page on the data, the fit, the features and their effects, and what to beware of.
+
+        Scores are out-of-bag if `X` and `y` are what the forest was fitted to, and those of new
+        rows otherwise. Displayed inline in a notebook.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, p)
+            Features, in the form that `fit` was given.
+        y, event
+            Outcomes, in any form that `fit` takes.
+        title, time_name : str
+            Words for the page.
+        verbose : int, default=0
+            Whether to show a progress bar.
+
+        Returns
+        -------
+        Report
+            With ``save(path)``, ``html`` and ``warnings``.
+        """
+        # What a page needs is loaded with the first page, not with every forest.
+        from cqrf.report import make_report
+
+        check_is_fitted(self)
+        return make_report(self, X, y, event, title=title, time_name=time_name, verbose=verbose)
+
+    def _repr_html_inner(self) -> str:
+        return notebook_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = notebook_html(self)
+        return bundle
