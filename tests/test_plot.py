@@ -151,6 +151,26 @@ class TestSurvivalCurves:
             display.lines_[-1].get_ydata(), np.median(values, axis=0), atol=1e-12
         )
 
+    def test_confidence_bands_of_a_forest_with_groups(self, forest):
+        model = CensoredQuantileForest(
+            40, ci_group_size=2, min_samples_leaf=20, random_state=0
+        ).fit(X, TIME, EVENT)
+        display = SurvivalCurvesDisplay.from_estimator(model, X[:3], confidence=0.9)
+        survival, std = model.predict_survival_function(X[:3], return_std=True)
+        for row, (low, high) in enumerate(display.bands):
+            # 1.645 is the 95% quantile of the normal distribution.
+            np.testing.assert_allclose(
+                low.y, np.maximum(survival[row] - 1.645 * std[row], 0), atol=1e-3
+            )
+            np.testing.assert_allclose(
+                high.y, np.minimum(survival[row] + 1.645 * std[row], 1), atol=1e-3
+            )
+        assert len(display.bands_) == 3
+        with pytest.raises(ValueError, match="ci_group_size"):
+            SurvivalCurvesDisplay.from_estimator(forest, X[:3], confidence=0.9)
+        with pytest.raises(ValueError, match="confidence"):
+            SurvivalCurvesDisplay.from_estimator(model, X[:3], confidence=2.0)
+
     def test_given_curves_with_bands(self):
         survival = np.array([[0.8, 0.4, 0.2], [0.9, 0.8, 0.7]])
         display = SurvivalCurvesDisplay.from_predictions(

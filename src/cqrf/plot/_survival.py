@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 
-from cqrf._checks import check_quantiles
+from cqrf._checks import check_coverage, check_quantiles
 from cqrf._scoring import check_predictions
 from cqrf.curves import StepFunction
 from cqrf.plot._style import BLUE, GREY, MAX_NAMED, Display, line_style
@@ -75,6 +76,7 @@ class SurvivalCurvesDisplay(Display):
         X: Any,
         *,
         quantiles: float | ArrayLike = (0.1, 0.5, 0.9),
+        confidence: float | None = None,
         labels: Sequence[str] | None = None,
         ax: Any = None,
     ) -> SurvivalCurvesDisplay:
@@ -88,6 +90,9 @@ class SurvivalCurvesDisplay(Display):
             The rows.
         quantiles : float or array-like of shape (q,), default=(0.1, 0.5, 0.9)
             Levels to mark.
+        confidence : float, optional
+            Draw pointwise confidence bands of this probability; needs a forest with
+            `ci_group_size` of at least 2.
         labels : sequence of str, optional
             Names of the rows; by default their numbers.
         ax : matplotlib Axes, optional
@@ -98,12 +103,16 @@ class SurvivalCurvesDisplay(Display):
         SurvivalCurvesDisplay
         """
         levels, _ = check_quantiles(quantiles)
+        bands = None
+        if confidence is not None:
+            bands = _confidence_bands(forest, X, check_coverage(confidence, "confidence"))
         curves = list(forest.predict_survival_function(X))
         return cls(
             curves,
             quantiles=levels,
             marks=forest.predict(X, quantiles=levels),
             identified=forest.identified(X, quantiles=levels),
+            bands=bands,
             labels=_check_labels(labels, len(curves)),
         ).plot(ax)
 
@@ -283,3 +292,16 @@ def _check_labels(labels: Sequence[str] | None, n_curves: int) -> list[str] | No
     if len(names) != n_curves:
         raise ValueError(f"labels has {len(names)} entries for {n_curves} curves")
     return names
+
+
+def _confidence_bands(
+    forest: Any, X: Any, confidence: float
+) -> list[tuple[StepFunction, StepFunction]]:
+    """S plus and minus its normal quantile of standard errors, within [0, 1], for every row."""
+    survival, std = forest.predict_survival_function(X, return_std=True)
+    half = norm.ppf((1.0 + confidence) / 2.0) * std
+    lower, upper = np.clip(survival - half, 0.0, 1.0), np.clip(survival + half, 0.0, 1.0)
+    return [
+        (StepFunction(forest.times_, low), StepFunction(forest.times_, high))
+        for low, high in zip(lower, upper, strict=True)
+    ]
