@@ -99,15 +99,14 @@ def killed(save, end, point):
     return os.waitpid(child, 0)[1]
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_kill_at_every_call(old, system, tmp_path, end):
+def test_kill_at_every_call(old, system, tmp_path):
     path, content, forest = old
     new = content_of(forest, tmp_path / "new.cqrf")
     n_calls = number_of_calls(forest, tmp_path / "new.cqrf")
     assert n_calls > 20
     left_behind = set()
     for at in range(n_calls):
-        for moment in ("before", "after"):
+        for moment, end in (("before", signal.SIGKILL), ("after", signal.SIGTERM)):
             path.write_bytes(content)
             status = killed(lambda: forest.save(path), end, (at, moment))
             assert os.WIFSIGNALED(status)
