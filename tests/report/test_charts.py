@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from cqrf.report.charts import Axis, Chart, bounded, number, percent
@@ -17,6 +17,7 @@ FINITE = st.floats(-1e12, 1e12)
 
 class TestAxis:
     @given(FINITE, FINITE)
+    @example(0.0, 8.745428129624892e-13)
     def test_ticks_are_few_round_and_inside(self, a, b):
         assume(abs(a - b) > 1e-9 * max(abs(a), abs(b), 1e-6))
         axis = Axis("x", min(a, b), max(a, b))

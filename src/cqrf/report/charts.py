@@ -123,7 +123,9 @@ class Axis:
         step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [round(k * step, 12) for k in range(first, last + 1)]
+        # Two digits more than the step has, at any scale.
+        digits = 2 - math.floor(math.log10(step))
+        return [round(k * step, digits) for k in range(first, last + 1)]
 
     def show(self, value: float) -> str:
         """Write a value of this axis."""
