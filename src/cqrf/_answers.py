@@ -367,8 +367,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         levels, scalar = self._levels(quantiles)
         ranked = self._solve(self._oob_estimation(), levels, None, interpolation, unreached)
-        answers = np.full((self.target_.n_rows, len(levels)), np.nan)
-        answers[self.target_.order] = ranked
+        answers = self.target_.by_row(ranked, np.nan)
         n_missing = int(np.isnan(ranked[:, 0]).sum()) if unreached != "nan" else 0
         if n_missing:
             warnings.warn(
@@ -418,7 +417,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
             event=event,
             train=self.target_,
             sample_weight=sample_weight,
-            censoring="left" if self.target_.mirrored else "right",
+            censoring=self.target_.censoring,
             beyond="clip",
         )
         return float(score)

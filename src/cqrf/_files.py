@@ -102,10 +102,10 @@ def write_file(
         def add(piece: memoryview) -> None:
             nonlocal checksum
             checksum = zlib.crc32(piece, checksum)
-            _write(file, piece)
+            write_whole(file, piece)
 
         _for_pieces(parts, f"writing {target.name}", add)
-        _write(file, memoryview(_CHECKSUM.pack(checksum)))
+        write_whole(file, memoryview(_CHECKSUM.pack(checksum)))
 
 
 def read_file(
@@ -346,6 +346,7 @@ def _remove_abandoned(folder: int) -> None:
                 os.close(file)
 
 
-def _write(file: int, data: memoryview) -> None:
+def write_whole(file: int, data: memoryview) -> None:
+    """Write all of the bytes; the system may take them in parts."""
     while len(data):
         data = data[os.write(file, data) :]

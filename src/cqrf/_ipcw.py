@@ -86,10 +86,9 @@ def read_training(
     if train is None:
         return Target.from_outcome(time, event, sample_weight, censoring)  # type: ignore[arg-type]
     if isinstance(train, Target):
-        direction = "left" if train.mirrored else "right"
-        if direction != censoring:
+        if train.censoring != censoring:
             raise ValueError(
-                f"train is {direction} censored, but censoring={censoring!r} was asked for"
+                f"train is {train.censoring} censored, but censoring={censoring!r} was asked for"
             )
         return train
     paired = isinstance(train, tuple) and len(train) == 2 and np.ndim(train[0]) > 0

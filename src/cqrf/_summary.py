@@ -27,14 +27,15 @@ def summary_html(forest: FittedForest) -> str:
     """Facts of a fitted forest as HTML, without its parameters."""
     target, trees = forest.target_, forest.trees_
     n_events = int(target.event.sum())
-    sign = -1.0 if target.mirrored else 1.0
-    first, last = sorted((sign * target.times[0], sign * target.times[-1]))
+    first, last = sorted(target.observed[[0, -1]])
     n_leaves = len(trees.leaf_start) - len(trees)
-    side = "left" if target.mirrored else "right"
     facts = [
         ("training rows", f"{target.n:,}"),
         ("events", f"{n_events:,}"),
-        (f"{side} censored", f"{target.n - n_events:,} ({1 - n_events / target.n:.0%})"),
+        (
+            f"{target.censoring} censored",
+            f"{target.n - n_events:,} ({1 - n_events / target.n:.0%})",
+        ),
         ("times", f"{first:.5g} to {last:.5g}"),
         ("features", f"{forest._bins.shape[1]:,}"),
     ]

@@ -183,21 +183,15 @@ class CalibratedForest(FittedForest):
             raise ValueError("conformal answers need a calibration: call calibrate first")
         estimation = self._estimation(X)
         mirrored = self.target_.mirrored
-        columns = []
-        for side in sides:
-            # The side where T is hidden, and, mirrored times aside, that of the later times.
-            hidden = (side == "upper") != mirrored
-            find = self.calibration_.upper_level if hidden else self.calibration_.lower_level
-            level = find(miss)
-            answers, identified = estimation.quantiles(
-                np.array([1.0 - level if mirrored else level]),
-                solver="root",
-                interpolation="midpoint",
-            )
-            if hidden:
-                identified &= level < 1.0
-                answers = mark_unreached(answers, identified, unreached, mirrored=mirrored)
-            elif level <= 0.0:
-                answers[:] = np.inf if mirrored else -np.inf
-            columns.append(answers)
-        return np.hstack(columns)
+        # The side where T is hidden is, mirrored times aside, that of the later times.
+        hidden = np.array([(side == "upper") != mirrored for side in sides])
+        calibration = self.calibration_
+        level = np.where(hidden, calibration.upper_level(miss), calibration.lower_level(miss))
+        answers, identified = estimation.quantiles(
+            1.0 - level if mirrored else level, solver="root", interpolation="midpoint"
+        )
+        identified[:, hidden & (level >= 1.0)] = False
+        identified[:, ~hidden] = True
+        answers = mark_unreached(answers, identified, unreached, mirrored=mirrored)
+        answers[:, ~hidden & (level <= 0.0)] = np.inf if mirrored else -np.inf
+        return answers

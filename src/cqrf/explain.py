@@ -181,7 +181,7 @@ def explain(
         quantiles=levels,
         predicted=predicted[0],
         identified=identified[0],
-        censoring="left" if forest.target_.mirrored else "right",
+        censoring=forest.target_.censoring,
     )
 
 
@@ -198,9 +198,4 @@ def one_row(x: Any) -> Any:
 
 def outcomes_by_row(target: Target) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return times (NaN for rows of weight zero) and events of the training rows, shape (n,)."""
-    time = np.full(target.n_rows, np.nan)
-    event = np.zeros(target.n_rows, dtype=np.bool_)
-    sign = -1.0 if target.mirrored else 1.0
-    time[target.order] = sign * target.times[target.time_index] + 0.0
-    event[target.order] = target.event == 1
-    return time, event
+    return target.by_row(target.observed, np.nan), target.by_row(target.event == 1, False)

@@ -92,6 +92,8 @@ class _Asked:
         Their times, and the weights of the loss.
     predicted : ndarray of shape (k, q), float64
         Their out-of-bag quantiles.
+    split_features : set of int
+        Features that some node asks for; others change nothing.
     """
 
     estimation: Any
@@ -100,13 +102,14 @@ class _Asked:
     time: NDArray[np.float64]
     weight: NDArray[np.float64]
     predicted: NDArray[np.float64]
+    split_features: set[int]
 
     @classmethod
     def from_forest(cls, forest: FittedForest, levels: NDArray[np.float64]) -> _Asked:
         estimation = forest._oob_estimation()
         target = forest.target_
         predicted = forest._solve(estimation, levels, None, None, "clip")
-        time = target.times[target.time_index] * (-1.0 if target.mirrored else 1.0)
+        time = target.observed
         weight = censoring_weights(time, target.event == 1, target)
         if target.weight is not None:
             weight *= target.weight
@@ -114,7 +117,13 @@ class _Asked:
         if not rows.size:
             raise ValueError("no uncensored row was left out by any tree; grow more trees")
         return cls(
-            estimation, levels, rows.astype(np.uint32), time[rows], weight[rows], predicted[rows]
+            estimation,
+            levels,
+            rows.astype(np.uint32),
+            time[rows],
+            weight[rows],
+            predicted[rows],
+            _split_features(forest.trees_),
         )
 
     def increase(
@@ -128,7 +137,7 @@ class _Asked:
         """
         # Where no value changes, nor does the answer: such a row is not asked again.
         changes = np.zeros(donors.shape, dtype=np.bool_)
-        for j in set(group) & _split_features(forest.trees_):
+        for j in self.split_features.intersection(group):
             changes |= forest._bins[donors, j] != forest._bins[self.rows, j][:, None]
         at, _ = np.nonzero(changes)
         permuted = np.isin(np.arange(forest._bins.shape[1]), group)

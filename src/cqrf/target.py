@@ -192,6 +192,27 @@ class Target(Record):
         """Number of ranks."""
         return len(self.order)
 
+    @property
+    def censoring(self) -> str:
+        """Direction of the censoring, "right" or "left"."""
+        return "left" if self.mirrored else "right"
+
+    @property
+    def observed(self) -> NDArray[np.float64]:
+        """Observed times of the ranks in their own sign, shape (n,)."""
+        times = self.times[self.time_index]
+        # Adding zero turns -0.0 into 0.0.
+        return -times + 0.0 if self.mirrored else times
+
+    def by_row(self, ranked: NDArray[Any], missing: Any) -> NDArray[Any]:
+        """Put values of the ranks, shape (n, ...), in the order of the original rows.
+
+        Rows of zero weight, which have no rank, get `missing`.
+        """
+        rows = np.full((self.n_rows, *ranked.shape[1:]), missing, dtype=ranked.dtype)
+        rows[self.order] = ranked
+        return rows
+
     def same_as(self, other: Target) -> bool:
         """Whether two targets hold the same outcomes, weights and direction."""
         return (

@@ -238,7 +238,7 @@ def old(tmp_path):
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 def test_error_at_any_write_leaves_the_old_file(old, tmp_path, monkeypatch, error):
     path, content, forest = old
-    write, calls = cqrf._files._write, []
+    write, calls = cqrf._files.write_whole, []
 
     def counting(file, data):
         calls.append(len(data))
@@ -251,11 +251,11 @@ def test_error_at_any_write_leaves_the_old_file(old, tmp_path, monkeypatch, erro
             raise OSError(error, os.strerror(error))
         write(file, data)
 
-    monkeypatch.setattr(cqrf._files, "_write", counting)
+    monkeypatch.setattr(cqrf._files, "write_whole", counting)
     forest.save(tmp_path / "another.cqrf")
     n_writes = len(calls)
     assert n_writes > 20
-    monkeypatch.setattr(cqrf._files, "_write", failing)
+    monkeypatch.setattr(cqrf._files, "write_whole", failing)
     for k in range(1, n_writes + 1):
         calls[:] = [0] * k
         with pytest.raises(OSError) as raised:

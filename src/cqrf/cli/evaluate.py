@@ -67,9 +67,10 @@ def command(
     else:
         assert columns is not None
         if columns.left != forest.target_.mirrored:
-            direction = "left" if forest.target_.mirrored else "right"
             hint = "give" if forest.target_.mirrored else "leave out"
-            raise TableError(model, f"this model is for {direction} censoring: {hint} --left")
+            raise TableError(
+                model, f"this model is for {forest.target_.censoring} censoring: {hint} --left"
+            )
         block = open_table(table, dialect).read()
         outcome = read_outcome(block, columns)
         features = Features.of_forest(forest, list(block.columns), block.file)

@@ -53,7 +53,7 @@ class Explorer:
         """Kaplan-Meier curve of all training rows."""
         time, event = self._outcome
         weights = np.full((1, len(time)), 1.0 / len(time))
-        censoring = "left" if self.forest.target_.mirrored else "right"
+        censoring = self.forest.target_.censoring
         curve: StepFunction = survival_curves(weights, time, event, censoring=censoring)[0]
         return curve
 

@@ -57,7 +57,7 @@ class _Fold:
 
     @property
     def censoring(self) -> str:
-        return "left" if self.train.mirrored else "right"
+        return self.train.censoring
 
     @property
     def options(self) -> dict[str, Any]:
@@ -100,8 +100,7 @@ def _quantile_score(metric: Callable[..., Any], fold: _Fold, levels: NDArray[np.
 
 
 def _integrated_brier(fold: _Fold) -> float:
-    sign = -1.0 if fold.train.mirrored else 1.0
-    events = sign * fold.train.times[fold.train.time_index[fold.train.event == 1]]
+    events = fold.train.observed[fold.train.event == 1]
     events = cut_at(events, fold.last_time(), fold.censoring)
     events = cut_at(events, fold.scorer.horizon, fold.censoring)
     times = np.unique(np.quantile(events, np.linspace(0.0, 1.0, _N_TIMES), method="nearest"))

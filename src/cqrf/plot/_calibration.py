@@ -74,7 +74,7 @@ class CalibrationDisplay(Display):
             levels,
             event=event,
             train=forest.target_,
-            censoring="left" if forest.target_.mirrored else "right",
+            censoring=forest.target_.censoring,
             name=name,
             ax=ax,
         )

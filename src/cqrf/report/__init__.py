@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cqrf._files import replacing
+from cqrf._files import replacing, write_whole
 
 if TYPE_CHECKING:
     from cqrf.forest import CensoredQuantileForest
@@ -40,10 +40,8 @@ class Report:
         path : str or path-like
             By custom the name ends in ``.html``.
         """
-        text = memoryview(self.html.encode("utf-8"))
         with replacing(Path(os.path.realpath(path))) as file:
-            while len(text):
-                text = text[os.write(file, text) :]
+            write_whole(file, memoryview(self.html.encode("utf-8")))
 
     def __repr__(self) -> str:
         return f"<Report: {len(self.html) / 1e6:.1f} MB, {len(self.warnings)} warnings>"

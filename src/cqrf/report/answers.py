@@ -51,10 +51,8 @@ def out_of_bag(forest: CensoredQuantileForest, levels: Array) -> Answers:
     ranked, known = estimation.quantiles(
         levels, solver=forest.solver, interpolation=forest.interpolation
     )
-    order = forest.target_.order
-    quantiles = np.full((len(time), len(levels)), np.nan)
-    identified = np.zeros(quantiles.shape, dtype=np.bool_)
-    quantiles[order], identified[order] = ranked, known
+    quantiles = forest.target_.by_row(ranked, np.nan)
+    identified = forest.target_.by_row(known, False)
     return Answers(time, event, levels, quantiles, identified, out_of_bag=True)
 
 

@@ -94,15 +94,14 @@ class Scores:
 
 def kaplan_meier_quantiles(target: Target, levels: Array) -> Array:
     """Quantiles of the whole sample, which ignore the features, shape (q,)."""
-    signed = target.times[target.time_index]
     weight = np.ones(target.n) if target.weight is None else target.weight
     return np.ravel(
         solve_quantiles(
             (weight / weight.sum())[None, :],
-            -signed if target.mirrored else signed,
+            target.observed,
             target.event == 1,
             levels,
-            censoring="left" if target.mirrored else "right",
+            censoring=target.censoring,
         )
     )
 

@@ -92,7 +92,7 @@ class Subject:
     @property
     def censoring(self) -> str:
         """The estimator's parameter."""
-        return "left" if self.left else "right"
+        return self.forest.target_.censoring
 
     @cached_property
     def names(self) -> list[str]:
@@ -124,7 +124,7 @@ class Subject:
         trained = self.forest.target_
         return (
             trained.n_rows == self.n
-            and np.array_equal(trained.times[trained.time_index], self._signed[trained.order])
+            and np.array_equal(trained.observed, self.time[trained.order])
             and np.array_equal(trained.event == 1, self.event[trained.order])
             and np.array_equal(
                 self.forest._binner.bin(_engine.Features.of_matrix(self.matrix), trained.order, 1),
@@ -172,10 +172,6 @@ class Subject:
             censoring=self.censoring,
             train=None if answers.out_of_bag else self.forest.target_,
         )
-
-    @property
-    def _signed(self) -> Array:
-        return (-self.time if self.left else self.time) + 0.0
 
 
 def level_index(level: float) -> int:
