@@ -52,7 +52,7 @@ class Tree:
         self.nodes = trees.nodes[trees.node_offset[index] : trees.node_offset[index + 1]]
         self.subsets = trees.subsets[trees.subset_offset[index] : trees.subset_offset[index + 1]]
         self.start = trees.leaf_start[trees.leaf_offset[index] : trees.leaf_offset[index + 1]]
-        self.members = trees.members[index]
+        self.members = trees.ranks()[index]
         self.missing = trees.missing
 
     def leaf_members(self, leaf):
@@ -770,7 +770,7 @@ class TestSeeds:
         seen = set()
         for seed in range(8):
             forest = grow(X, time, event, n_estimators=50, random_state=seed)
-            seen |= {members.tobytes() for members in forest.trees_.members}
+            seen |= {members.tobytes() for members in forest.trees_.ranks()}
         assert len(seen) == 8 * 50
 
     @pytest.mark.parametrize("replace", [False, True])
@@ -816,7 +816,7 @@ class TestSeeds:
 
     def test_a_tree_does_not_depend_on_the_others(self):
         few, many = grow_mixed(n_estimators=3), grow_mixed(n_estimators=11)
-        np.testing.assert_array_equal(few.trees_.members, many.trees_.members[:3])
+        np.testing.assert_array_equal(few.trees_.ranks(), many.trees_.ranks()[:3])
 
 
 class TestMetamorphic:

@@ -512,7 +512,7 @@ def members(model, tree, leaf):
     """Training rows in a leaf."""
     trees = model.trees_
     start = trees.leaf_start[trees.leaf_offset[tree] :][leaf : leaf + 2]
-    return model.target_.order[trees.members[tree, start[0] : start[1]]]
+    return model.target_.order[trees.ranks()[tree, start[0] : start[1]]]
 
 
 class TestOutOfBag:
@@ -1332,8 +1332,8 @@ class TestWarmStart:
         first = model.trees_
         model.set_params(n_estimators=9).fit(X, TIME, EVENT)
         assert model.trees_.seed == first.seed
-        np.testing.assert_array_equal(model.trees_.members[:5], first.members)
-        assert len(np.unique(model.trees_.members, axis=0)) > 1
+        np.testing.assert_array_equal(model.trees_.ranks()[:5], first.members)
+        assert len(np.unique(model.trees_.ranks(), axis=0)) > 1
 
     def test_off_grows_anew(self):
         model = CensoredQuantileForest(**SMALL).fit(X, TIME, EVENT)

@@ -54,7 +54,7 @@ def out_of_bag_weights(model, data, sample_weight):
         for rank in np.flatnonzero(counts == 0):
             row = order[rank]
             leaf = leaves[row, tree]
-            others = order[trees.members[tree, starts[leaf] : starts[leaf + 1]]]
+            others = order[trees.ranks()[tree, starts[leaf] : starts[leaf + 1]]]
             others = others[others != row]
             if others.size:
                 w[row, others] += sample_weight[others] / sample_weight[others].sum()

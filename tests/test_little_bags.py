@@ -31,7 +31,7 @@ def tree_weights(forest, x, sample_weight=None):
     weights = np.zeros((len(trees), len(order)))
     for b, leaf in enumerate(leaves):
         start = trees.leaf_start[trees.leaf_offset[b] :][leaf : leaf + 2]
-        rows = order[trees.members[b, start[0] : start[1]]]
+        rows = order[trees.ranks()[b, start[0] : start[1]]]
         w = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
         weights[b, rows] = w / w.sum()
     return weights
@@ -41,7 +41,7 @@ def rows_of(forest, tree):
     """The training rows that fill the leaves of a tree."""
     trees = forest.trees_
     end = trees.leaf_start[trees.leaf_offset[tree + 1] - 1]
-    return frozenset(forest.target_.order[trees.members[tree, :end]].tolist())
+    return frozenset(forest.target_.order[trees.ranks()[tree, :end]].tolist())
 
 
 class TestGroups:

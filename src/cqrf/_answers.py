@@ -23,12 +23,14 @@ from cqrf._estimation import (
     Which,
     check_condition,
     check_solving,
+    levels_of_time,
     mark_unreached,
 )
-from cqrf._growing import GrowOptions, Trees
+from cqrf._growing import GrowOptions
 from cqrf._inputs import is_plain, open_table
 from cqrf._kernel import KernelSpace
 from cqrf._little_bags import LittleBags
+from cqrf._trees import Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder
@@ -52,6 +54,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     solver: str
     interpolation: str
     default_quantiles: float | ArrayLike
+    time_resolution: int | str | None
     n_jobs: int | None
 
     min_samples_split_: int | None
@@ -459,7 +462,12 @@ class FittedForest(RegressorMixin, BaseEstimator):
     def _estimation_of(self, features: _engine.Features, rows: slice | None = None) -> Estimation:
         """Estimation of test points that are encoded already, of shape (m, p), or of some."""
         bins = self._binner.bin(features, _positions(features, rows), self._n_threads())
-        weights = _engine.Weights.of_forest(self.trees_.engine, self.target_.engine, bins)
+        weights = _engine.Weights.of_forest(
+            self.trees_.engine,
+            self.target_.engine,
+            bins,
+            levels_of_time(self.time_resolution, self.target_.n),
+        )
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(features, rows)
         )

@@ -86,7 +86,13 @@ class ForestGrower:
     @property
     def members_per_tree(self) -> int: ...
     def grow(
-        self, first: int, count: int, n_threads: int, members: NDArray[np.uint32]
+        self,
+        first: int,
+        count: int,
+        n_threads: int,
+        low: NDArray[np.uint16],
+        block: NDArray[np.uint8] | None,
+        block_high: NDArray[np.uint8] | None,
     ) -> tuple[NDArray[Any], ...]: ...
 
 class LeafSizeScorer:
@@ -95,6 +101,15 @@ class LeafSizeScorer:
     ) -> None: ...
     def add_trees(self, first: int, count: int, n_threads: int) -> None: ...
     def losses(self) -> NDArray[np.float64]: ...
+
+def count_blocks(
+    block: NDArray[np.uint8],
+    block_high: NDArray[np.uint8] | None,
+    leaf_start: NDArray[np.uint32],
+    leaf_offset: NDArray[np.int64],
+    n_blocks: int,
+    n_threads: int,
+) -> NDArray[np.uint16]: ...
 
 class Target:
     def __init__(
@@ -115,12 +130,16 @@ class Forest:
         subset_offset: NDArray[np.int64],
         leaf_start: NDArray[np.uint32],
         leaf_offset: NDArray[np.int64],
-        members: NDArray[np.uint32],
+        low: NDArray[np.uint16],
+        block: NDArray[np.uint8] | None,
+        block_high: NDArray[np.uint8] | None,
+        block_counts: NDArray[np.uint16] | None,
         missing: NDArray[np.uint8],
-        n_rows: int,
+        event: NDArray[np.uint8],
         progress: Callable[[int], None] | None = None,
     ) -> None: ...
     def apply(self, bins: NDArray[np.uint8], n_threads: int) -> NDArray[np.int32]: ...
+    def ranks(self) -> NDArray[np.uint32]: ...
 
 class Censoring:
     def __init__(
@@ -133,7 +152,9 @@ class Censoring:
 
 class Weights:
     @staticmethod
-    def of_forest(forest: Forest, target: Target, bins: NDArray[np.uint8]) -> Weights: ...
+    def of_forest(
+        forest: Forest, target: Target, bins: NDArray[np.uint8], resolution: int = 0
+    ) -> Weights: ...
     @staticmethod
     def out_of_bag(
         forest: Forest,
@@ -220,3 +241,5 @@ def sample_counts(
     seed: int, tree: int, n_rows: int, n_draws: int, replace: bool, group_size: int = 1
 ) -> NDArray[np.uint32]: ...
 def fail_in_worker(fault: str, after: int) -> None: ...
+def isa() -> str: ...
+def force_isa(name: str) -> None: ...

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf import _engine
-from cqrf._checks import check_choice, check_vector
+from cqrf._checks import check_choice, check_int, check_vector
 from cqrf.curves import StepFunction
 from cqrf.target import Target
 
@@ -22,6 +22,10 @@ CENSORING_CURVES = ("beran", "knn", "kernel", "marginal")
 SOLVERS = ("root", "argmin")
 INTERPOLATIONS = ("midpoint", "lower", "linear")
 UNREACHED = ("clip", "nan", "inf")
+
+# Where `time_resolution` is "auto" (docs/design/0007).
+_EXACT_ROWS = 2**15
+_LEVELS = 2**13
 
 Which = Literal["survival", "censoring", "at_risk_after", "cumulative_hazard"]
 
@@ -190,6 +194,22 @@ class Estimation:
     def _reflect_times(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         # Adding zero turns -0.0 into 0.0.
         return -times + 0.0 if self.target.mirrored else times
+
+
+def levels_of_time(time_resolution: object, n_rows: int) -> int:
+    """Return the most levels that the times of n rows are divided into; 0 is exact.
+
+    Parameters
+    ----------
+    time_resolution : "auto", int or None
+        Parameter of the forest of that name.
+    n_rows : int
+        Number of training ranks.
+    """
+    if isinstance(time_resolution, str):
+        check_choice("time_resolution", time_resolution, ("auto",))
+        return 0 if n_rows <= _EXACT_ROWS else _LEVELS
+    return check_int("time_resolution", time_resolution, 1, allow_none=True) or 0
 
 
 def check_condition(after: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:

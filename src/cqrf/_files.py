@@ -30,7 +30,7 @@ from cqrf._progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
-VERSION = 2
+VERSION = 3
 
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = struct.Struct("<I")
@@ -109,7 +109,7 @@ def write_file(
 
 
 def read_file(
-    path: str | os.PathLike[str], schema: Schema
+    path: str | os.PathLike[str], schema_of: Callable[[int], Schema]
 ) -> tuple[int, dict[str, Any], dict[str, NDArray[Any]]]:
     """Check a file and map it.
 
@@ -117,8 +117,9 @@ def read_file(
     ----------
     path : str or path-like
         The file.
-    schema : dict
-        Names, dtypes and numbers of axes of the arrays that it may hold.
+    schema_of : callable
+        From the version of a file to names, dtypes and numbers of axes of the arrays that it may
+        hold.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def read_file(
         "the checksum does not agree: the file is damaged or cut short",
     )
     header = _from_json(bytes(view[_PREFIX.size : header_end]))
-    entries = _check_table(header.pop("arrays", None), schema)
+    entries = _check_table(header.pop("arrays", None), schema_of(version))
     return version, header, _arrays(content, entries, header_end, data_end)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any
@@ -17,7 +16,7 @@ from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._checks import check_choice, check_fraction_or_count, check_int
 from cqrf._progress import ProgressBar
-from cqrf._records import Record
+from cqrf._trees import Members, Trees
 from cqrf.target import Target, kaplan_meier
 
 # criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
@@ -144,68 +143,6 @@ def _node_size(name: str, value: object, n: int, minimum: int) -> int:
     return min(check_int(name, value, minimum), _NO_LIMIT)
 
 
-@dataclass(frozen=True, eq=False)
-class Trees(Record):
-    """The grown trees as flat arrays, one tree after the other.
-
-    Attributes
-    ----------
-    nodes : ndarray of shape (total nodes, 4), uint32
-        Words of a node: left child within its tree (a leaf: itself), feature, cut and flags,
-        subset (a leaf: its number).
-    node_offset : ndarray of shape (B + 1,), int64
-        Tree b has the nodes ``node_offset[b]`` to ``node_offset[b + 1] - 1``.
-    subsets : ndarray of shape (total subsets, 4), uint64
-        Bins that go left in a categorical split, one bit each.
-    subset_offset : ndarray of shape (B + 1,), int64
-    leaf_start : ndarray, uint32
-        Of every tree, where the members of its leaves begin, and where the last ones end.
-    leaf_offset : ndarray of shape (B + 1,), int64
-    members : ndarray of shape (B, members per tree), uint32
-        Training ranks of every leaf, in time order, leaf after leaf.
-    missing : ndarray of shape (p,), uint8
-        Bin of missing values of every feature.
-    n_rows : int
-        Number of training ranks.
-    seed : int
-        Tree b is a function of (seed, b) and the training data.
-    """
-
-    nodes: NDArray[np.uint32]
-    node_offset: NDArray[np.int64]
-    subsets: NDArray[np.uint64]
-    subset_offset: NDArray[np.int64]
-    leaf_start: NDArray[np.uint32]
-    leaf_offset: NDArray[np.int64]
-    members: NDArray[np.uint32]
-    missing: NDArray[np.uint8]
-    n_rows: int
-    seed: int
-
-    def __len__(self) -> int:
-        return len(self.node_offset) - 1
-
-    @cached_property
-    def engine(self) -> _engine.Forest:
-        """The same arrays in the engine, which checks every index of them."""
-        return self.check(None)
-
-    def check(self, progress: Callable[[int], None] | None) -> _engine.Forest:
-        """Check every index; `progress` is called with the number of trees that are done."""
-        return _engine.Forest(
-            self.nodes,
-            self.node_offset,
-            self.subsets,
-            self.subset_offset,
-            self.leaf_start,
-            self.leaf_offset,
-            self.members,
-            self.missing,
-            self.n_rows,
-            progress,
-        )
-
-
 def make_grower(
     bins: NDArray[np.uint8], binner: Binner, target: Target, options: GrowOptions, seed: int
 ) -> _engine.ForestGrower:
@@ -276,18 +213,18 @@ def grow_trees(
     """
     grower = make_grower(bins, binner, target, options, seed)
     first = 0 if grown is None else len(grown)
-    # Members are by far the largest array: made once, filled batch by batch, never copied.
-    members = np.zeros((n_trees, grower.members_per_tree), dtype=np.uint32)
+    # Members are by far the largest arrays: made once, filled batch by batch, never copied.
+    members = Members.zeros(n_trees, grower.members_per_tree, target.n)
     parts = _Parts()
     if grown is not None:
-        members[:first] = grown.members
+        members.take(grown.ranks(), target.event)
         parts.add_trees(grown)
 
     def grow(done: int, count: int) -> None:
-        parts.add_batch(grower.grow(done, count, n_threads, members[done : done + count]))
+        parts.add_batch(grower.grow(done, count, n_threads, *members.rows(done, done + count)))
 
     in_batches(grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose)
-    return parts.trees(members, binner.n_bins, target.n, seed)
+    return parts.trees(members, target.event, binner.n_bins, seed, n_threads)
 
 
 def in_batches(
@@ -343,7 +280,12 @@ class _Parts:
         )
 
     def trees(
-        self, members: NDArray[np.uint32], missing: NDArray[np.uint8], n_rows: int, seed: int
+        self,
+        members: Members,
+        event: NDArray[np.uint8],
+        missing: NDArray[np.uint8],
+        seed: int,
+        n_threads: int,
     ) -> Trees:
         nodes, subsets, leaf_start = (np.concatenate(part) for part in self._arrays)
         offsets = [
@@ -357,8 +299,8 @@ class _Parts:
             subset_offset=offsets[1],
             leaf_start=leaf_start,
             leaf_offset=offsets[2],
-            members=members,
+            **vars(members.counted(leaf_start, offsets[2], len(event), n_threads)),
+            event=event,
             missing=missing,
-            n_rows=n_rows,
             seed=seed,
         )

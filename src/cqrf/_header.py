@@ -40,6 +40,7 @@ PARAMETERS: dict[str, tuple[type, ...]] = {
     "solver": (str,),
     "interpolation": (str,),
     "default_quantiles": (float, list),
+    "time_resolution": (int, str, type(None)),
     "max_bins": (int,),
     "categorical_features": (str, list, type(None)),
     "n_jobs": _COUNT,
@@ -64,18 +65,26 @@ _CATEGORY_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def from_version_1(header: dict[str, Any]) -> None:
-    """Add what version 1 did not know: trees without groups, and no calibration."""
-    for part, name in (("params", "ci_group_size"), ("options", "group_size")):
-        table = header.get(part)
-        require(
-            isinstance(table, dict) and name not in table,
-            f"{part} must be those of version 1, without {name}",
-        )
-        assert isinstance(table, dict)
-        table[name] = 1
-    require("calibration" not in header, "version 1 has no calibration")
-    header["calibration"] = None
+def upgrade(header: dict[str, Any], version: int) -> None:
+    """Add what a version before the current one did not know."""
+    if version < 2:
+        # Trees without groups, and no calibration.
+        _add(header, version, "params", "ci_group_size", 1)
+        _add(header, version, "options", "group_size", 1)
+        require("calibration" not in header, "version 1 has no calibration")
+        header["calibration"] = None
+    if version < 3:
+        _add(header, version, "params", "time_resolution", "auto")
+
+
+def _add(header: dict[str, Any], version: int, part: str, name: str, value: object) -> None:
+    table = header.get(part)
+    require(
+        isinstance(table, dict) and name not in table,
+        f"{part} must be those of version {version}, without {name}",
+    )
+    assert isinstance(table, dict)
+    table[name] = value
 
 
 def plain_params(params: dict[str, Any]) -> dict[str, Any]:

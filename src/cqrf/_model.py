@@ -13,18 +13,19 @@ from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._conformal import Calibration
 from cqrf._files import Schema, read_file, refusing, require, write_file
-from cqrf._growing import GrowOptions, Trees, pool_size
+from cqrf._growing import GrowOptions, pool_size
 from cqrf._header import (
     PARAMETERS,
     check_params,
-    from_version_1,
     plain_categories,
     plain_params,
     read_encoder,
     read_options,
+    upgrade,
 )
 from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._progress import late_bar
+from cqrf._trees import Members, Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.features import FeatureEncoder
 from cqrf.target import Target
@@ -37,7 +38,10 @@ SCHEMA: Schema = {
     "subset_offset": ("<i8", 1),
     "leaf_start": ("<u4", 1),
     "leaf_offset": ("<i8", 1),
-    "members": ("<u4", 2),
+    "members": ("<u2", 2),
+    "members_block": ("|u1", 2),
+    "members_block_high": ("|u1", 2),
+    "block_counts": ("<u2", 2),
     "times": ("<f8", 1),
     "time_index": ("<u4", 1),
     "event": ("|u1", 1),
@@ -58,6 +62,7 @@ SCHEMA: Schema = {
     "calibration_below": ("<f8", 1),
     "calibration_above": ("<f8", 1),
 }
+_BLOCKS = ("members_block", "members_block_high", "block_counts")
 _WEIGHT = ("weight",)
 _KERNEL = ("kernel_scale", "kernel_points")
 _PATH = ("path_size", "path_loss", "path_std_error")
@@ -129,13 +134,16 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         "calibration": None,
     }
     owners: list[Any] = [model.trees, model.target, model.binner]
-    arrays = {name: vars(owner)[name] for owner in owners for name in SCHEMA if name in vars(owner)}
+    arrays = {
+        name: vars(owner)[name]
+        for owner in owners
+        for name in SCHEMA
+        if vars(owner).get(name) is not None
+    }
     arrays["bins"] = model.bins
     # Rows without weight are listed as well: a file that claims many rows must be as long.
     without = np.setdiff1d(np.arange(model.target.n_rows), model.target.order)
     arrays["order"] = np.concatenate([model.target.order, without])
-    if model.target.weight is None:
-        del arrays["weight"]
     if model.kernel is not None:
         arrays |= zip(_KERNEL, (model.kernel.scale, model.kernel.points), strict=True)
     if model.leaf_size_path is not None:
@@ -151,12 +159,11 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
 def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a model, its arrays mapped from the file; `ModelFileError` if anything is unsound."""
     with refusing(path):
-        version, header, arrays = read_file(path, SCHEMA)
-        if version == 1:
-            from_version_1(header)
+        version, header, arrays = read_file(path, _schema)
+        upgrade(header, version)
         require(tuple(header) == _HEADER_KEYS, f"the header must have the keys {_HEADER_KEYS}")
         for name in SCHEMA:
-            optional = name in (*_WEIGHT, *_KERNEL, *_PATH, *_CALIBRATION)
+            optional = name in (*_BLOCKS, *_WEIGHT, *_KERNEL, *_PATH, *_CALIBRATION)
             require(optional or name in arrays, f"array {name} is missing")
         binner = _binner(arrays)
         encoder = read_encoder(header["categories"], np.diff(binner.category_offset))
@@ -181,7 +188,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
             binner=binner,
             bins=arrays["bins"],
             target=target,
-            trees=_trees(header["seed"], arrays, options, n),
+            trees=_trees(header["seed"], arrays, options, target),
             kernel=kernel,
             leaf_size_path=_leaf_size_path(arrays, options),
             calibration=_calibration(header["calibration"], arrays),
@@ -216,9 +223,27 @@ def _target(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Target:
     return target
 
 
-def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, n: int) -> Trees:
+def _schema(version: int) -> Schema:
+    if version >= 3:
+        return SCHEMA
+    # Ranks had four bytes.
+    before = {name: entry for name, entry in SCHEMA.items() if name not in _BLOCKS}
+    return before | {"members": ("<u4", 2)}
+
+
+def _members(arrays: dict[str, NDArray[Any]], event: NDArray[np.uint8]) -> Members:
+    members = arrays["members"]
+    if members.dtype == np.uint32:
+        require(members.max(initial=0) < len(event), "member out of range")
+        return Members.of(members, event)
+    return Members(members, *(arrays.get(name) for name in _BLOCKS))
+
+
+def _trees(
+    seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, target: Target
+) -> Trees:
     require(type(seed) is int and 0 <= seed < 2**63, "seed is out of range")
-    room = pool_size(n, options.group_size)
+    room = pool_size(target.n, options.group_size)
     if options.honest:
         room = options.n_draws - options.n_draws // 2
     require(arrays["members"].shape[1] == room, f"members must have {room} columns")
@@ -229,9 +254,9 @@ def _trees(seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, 
         subset_offset=arrays["subset_offset"],
         leaf_start=arrays["leaf_start"],
         leaf_offset=arrays["leaf_offset"],
-        members=arrays["members"],
+        **vars(_members(arrays, target.event)),
+        event=target.event,
         missing=arrays["n_bins"],
-        n_rows=n,
         seed=seed,  # type: ignore[arg-type]
     )
     # Kept as the cached property would keep it: checked once, with a line for those who wait.

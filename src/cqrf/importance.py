@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cqrf._checks import check_int
-from cqrf._growing import Trees
 from cqrf._ipcw import censoring_weights
 from cqrf._scoring import mean_by_level, pinball
+from cqrf._trees import Trees
 from cqrf.features import find_column
 
 if TYPE_CHECKING:

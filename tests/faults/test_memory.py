@@ -51,7 +51,7 @@ few = old.predict(X[:20])
 
 def fit(**parameters):
     forest = CensoredQuantileForest(30, n_jobs=n_jobs, random_state=0, **parameters)
-    return forest.fit(X, y, event).trees_.members
+    return forest.fit(X, y, event).trees_.ranks()
 
 def save_and_load():
     old.save(folder + "/model.cqrf")

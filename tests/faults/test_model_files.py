@@ -155,13 +155,13 @@ def assert_sound(forest, X):
         start = trees.leaf_start[trees.leaf_offset[t] : trees.leaf_offset[t + 1]]
         assert sorted(nodes[leaf, 3]) == list(range(len(start) - 1))
         # Each rank once, and all of them unless the tree is honest.
-        members = sorted(trees.members[t, : start[-1]])
+        members = sorted(trees.ranks()[t, : start[-1]])
         honest = trees.members.shape[1] < n
         assert members == (sorted(set(members)) if honest else list(range(n)))
         assert members[-1] < n
         for begin, end in itertools.pairwise(start.tolist()):
             assert begin < end
-            assert (np.diff(trees.members[t, begin:end].astype(int)) > 0).all()
+            assert (np.diff(trees.ranks()[t, begin:end].astype(int)) > 0).all()
     assert np.isfinite(forest.predict(X, [0.1, 0.5, 0.9])).all()
     assert np.isfinite(forest.predict(X)).all()
     if forest.calibration_ is not None:

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -20,12 +21,21 @@ template <class T>
 using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Table = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// An array to be filled.
+template <class T>
+using Room = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Output = nb::ndarray<nb::numpy, T>;
 
 template <class Array>
 auto view(const Array& array) {
   return std::span(array.data(), array.size());
+}
+
+// Nothing, where there is no array.
+template <class Array>
+auto view(const std::optional<Array>& array) {
+  return array ? view(*array) : decltype(view(*array)){};
 }
 
 inline void require(bool condition, const std::string& message) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "../prediction/members.hpp"
 #include "../random.hpp"
 #include "../tree/grower.hpp"
 #include "../tuning/leaf_size.hpp"
@@ -88,20 +89,35 @@ class ForestGrower {
 
   std::size_t members_per_tree() const { return cqrf::members_per_tree(data_.sampling); }
 
-  // Trees [first, first + count); their members are written to the rows of `members`. Returns
-  // nodes, subsets and leaf starts, tree after tree, each with its number per tree.
-  nb::tuple grow(std::uint64_t first, std::size_t count, int n_threads,
-                 nb::ndarray<Rank, nb::ndim<2>, nb::c_contig, nb::device::cpu> members) {
+  // Trees [first, first + count); their members are written to the rows of the last three arrays.
+  // Returns nodes, subsets and leaf starts, tree after tree, each with its number per tree.
+  nb::tuple grow(std::uint64_t first, std::size_t count, int n_threads, Room<std::uint16_t> low,
+                 std::optional<Room<std::uint8_t>> block,
+                 std::optional<Room<std::uint8_t>> block_high) {
     const std::size_t room = members_per_tree();
-    require(members.shape(0) == count && members.shape(1) == room, "members has the wrong shape");
+    const int bytes = block_bytes(data_.sampling.n_rows);
+    require(block.has_value() == (bytes > 0) && block_high.has_value() == (bytes > 1),
+            "members have the wrong number of bytes");
+    const auto fits = [&](const auto& array) {
+      return array.shape(0) == count && array.shape(1) == room;
+    };
+    require(fits(low) && (!block || fits(*block)) && (!block_high || fits(*block_high)),
+            "members have the wrong shape");
     std::vector<Tree> trees(count);
+    members_.resize(std::max(members_.size(), static_cast<std::size_t>(std::max(1, n_threads))));
     while (growers_.size() < static_cast<std::size_t>(std::max(1, n_threads)))
       growers_.push_back(nullptr);
     run_released([&](Monitor& monitor) {
       parallel_for(count, n_threads, monitor, [&](std::size_t t, int worker) {
         auto& grower = growers_[static_cast<std::size_t>(worker)];
         if (!grower) grower = make_grower(data_, options_);
-        trees[t] = grower->grow(first + t, members.data() + t * room, monitor);
+        std::vector<Rank>& members = members_[static_cast<std::size_t>(worker)];
+        members.resize(room);
+        trees[t] = grower->grow(first + t, members.data(), monitor);
+        const auto row = [&](const auto& array) { return array.data() + t * room; };
+        const MemberRoom to{row(low), block ? row(*block) : nullptr,
+                            block_high ? row(*block_high) : nullptr};
+        to.pack(std::span(members).first(trees[t].leaf_start.back()), data_.outcomes.event);
       });
     });
     return pack(trees);
@@ -145,7 +161,46 @@ class ForestGrower {
   std::vector<std::uint32_t> weight_;
   TrainingData data_;
   std::vector<std::unique_ptr<TreeGrower>> growers_;
+  std::vector<std::vector<Rank>> members_;  // of the tree that each worker grows
 };
+
+// How many members of every leaf lie in each block of ranks, (leaves, n_blocks).
+Output<std::uint16_t> count_blocks(Table<std::uint8_t> block,
+                                   std::optional<Table<std::uint8_t>> block_high,
+                                   Vector<std::uint32_t> leaf_start,
+                                   Vector<std::int64_t> leaf_offset, std::size_t n_blocks,
+                                   int n_threads) {
+  const std::size_t trees = block.shape(0);
+  const std::size_t room = block.shape(1);
+  const auto start = view(leaf_start);
+  const auto offset = view(leaf_offset);
+  require(offset.size() == trees + 1 && offset.front() == 0 &&
+              offset.back() == static_cast<std::int64_t>(start.size()) &&
+              std::adjacent_find(offset.begin(), offset.end(), std::greater_equal<>()) ==
+                  offset.end() &&
+              (!block_high || block_high->size() == block.size()),
+          "leaf offsets do not go with the trees");
+  const std::size_t leaves = start.size() - trees;
+  std::vector<std::uint16_t> counts(leaves * n_blocks, 0);
+  run_released([&](Monitor& monitor) {
+    parallel_for(trees, n_threads, monitor, [&](std::size_t t, int) {
+      std::uint16_t* to = counts.data() + (static_cast<std::size_t>(offset[t]) - t) * n_blocks;
+      for (auto leaf = offset[t]; leaf + 1 < offset[t + 1]; ++leaf, to += n_blocks) {
+        const std::size_t end = start[static_cast<std::size_t>(leaf + 1)];
+        require(end <= room, "leaf starts are out of range");
+        for (std::size_t i = start[static_cast<std::size_t>(leaf)]; i < end; ++i) {
+          const std::size_t at = t * room + i;
+          const std::size_t found =
+              block.data()[at] |
+              (block_high ? std::size_t{block_high->data()[at]} << 8 : std::size_t{0});
+          require(found < n_blocks, "block out of range");
+          ++to[found];
+        }
+      }
+    });
+  });
+  return to_numpy(std::move(counts), {leaves, n_blocks});
+}
 
 // The losses of leaf sizes, for the data and options of a grower.
 class BoundLeafSizeScorer {
@@ -195,7 +250,7 @@ void bind_growing(nb::module_& module) {
           nb::arg("honest"), nb::arg("group_size") = 1)
       .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
       .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
-           nb::arg("members"));
+           nb::arg("low"), nb::arg("block").none(), nb::arg("block_high").none());
 
   nb::class_<BoundLeafSizeScorer>(module, "LeafSizeScorer")
       .def(nb::init<const ForestGrower&, Vector<std::uint32_t>, Vector<Rank>>(), nb::arg("grower"),
@@ -203,6 +258,10 @@ void bind_growing(nb::module_& module) {
       .def("add_trees", &BoundLeafSizeScorer::add_trees, nb::arg("first"), nb::arg("count"),
            nb::arg("n_threads"))
       .def("losses", &BoundLeafSizeScorer::losses);
+
+  module.def("count_blocks", &count_blocks, nb::arg("block"), nb::arg("block_high").none(),
+             nb::arg("leaf_start"), nb::arg("leaf_offset"), nb::arg("n_blocks"),
+             nb::arg("n_threads"));
 
   module.def(
       "sample_counts",

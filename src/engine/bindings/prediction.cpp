@@ -80,15 +80,20 @@ class BoundForest {
   BoundForest(Table<std::uint32_t> nodes, Vector<std::int64_t> node_offset,
               Table<std::uint64_t> subsets, Vector<std::int64_t> subset_offset,
               Vector<std::uint32_t> leaf_start, Vector<std::int64_t> leaf_offset,
-              Table<Rank> members, Vector<Bin> missing, std::size_t n_rows,
-              const std::optional<nb::callable>& progress)
+              Table<std::uint16_t> low, std::optional<Table<std::uint8_t>> block,
+              std::optional<Table<std::uint8_t>> block_high,
+              std::optional<Table<std::uint16_t>> block_counts, Vector<Bin> missing,
+              Vector<std::uint8_t> event, const std::optional<nb::callable>& progress)
       : nodes_(nodes),
         node_offset_(node_offset),
         subsets_(subsets),
         subset_offset_(subset_offset),
         leaf_start_(leaf_start),
         leaf_offset_(leaf_offset),
-        members_(members),
+        low_(low),
+        block_(block),
+        block_high_(block_high),
+        block_counts_(block_counts),
         missing_(missing) {
     require(nodes.shape(1) == 4 && subsets.shape(1) == 4, "forest arrays: shape");
     require(missing.size() > 0, "forest arrays: no features");
@@ -99,12 +104,12 @@ class BoundForest {
                view(subset_offset_),
                view(leaf_start_),
                view(leaf_offset_),
-               view(members_),
-               members_.shape(1),
+               {view(low_), view(block_), view(block_high_), view(block_counts_), low_.shape(1),
+                block_counts_ ? block_counts_->shape(1) : n_blocks(event.size())},
                view(missing_),
-               n_rows};
+               event.size()};
     const nb::gil_scoped_release release;
-    forest_.validate([&](std::size_t done) {
+    forest_.validate(view(event), [&](std::size_t done) {
       const nb::gil_scoped_acquire acquire;
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (progress) (*progress)(done);
@@ -134,6 +139,18 @@ class BoundForest {
     return to_numpy(std::move(leaves), {rows, trees});
   }
 
+  // The members of all leaves, (B, members per tree); zero where a tree has fewer.
+  Output<Rank> ranks() const {
+    const std::size_t room = forest_.members.per_tree;
+    std::vector<Rank> ranks(forest_.n_trees() * room, 0);
+    for (std::size_t t = 0; t < forest_.n_trees(); ++t)
+      for (LeafId id = 0; id < forest_.n_leaves(t); ++id) {
+        const Leaf leaf = forest_.leaf(t, id);
+        forest_.members.unpack(leaf, ranks.data() + leaf.first);
+      }
+    return to_numpy(std::move(ranks), {forest_.n_trees(), room});
+  }
+
  private:
   Table<std::uint32_t> nodes_;
   Vector<std::int64_t> node_offset_;
@@ -141,7 +158,10 @@ class BoundForest {
   Vector<std::int64_t> subset_offset_;
   Vector<std::uint32_t> leaf_start_;
   Vector<std::int64_t> leaf_offset_;
-  Table<Rank> members_;
+  Table<std::uint16_t> low_;
+  std::optional<Table<std::uint8_t>> block_;
+  std::optional<Table<std::uint8_t>> block_high_;
+  std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
 };
@@ -176,11 +196,13 @@ class Weights {
 
   Weights(const Weights&) = delete;
 
+  // resolution: the most levels that times are divided into, or 0 for exact answers.
   static std::unique_ptr<Weights> of_forest(const BoundForest& forest, const Target& target,
-                                            Table<Bin> bins) {
+                                            Table<Bin> bins, std::size_t resolution) {
     check(forest, target, bins);
     auto self = std::unique_ptr<Weights>(new Weights(target));
     self->bins_ = bins;
+    self->resolution_ = resolution;
     self->source_.emplace(ForestSource(forest.get(), target.get(), view(*self->bins_)));
     return self;
   }
@@ -266,15 +288,14 @@ class Weights {
     require(!after || after->size() == rows(), "conditional_after must have one entry per row");
     std::vector<double> answers(m * n_levels, kNaN);
     std::vector<std::uint8_t> identified(m * n_levels, 0);
-    const QuantileAnswer answer{
-        target_.get(),
-        {parse_solver(solver), parse_interpolation(interpolation), mirrored},
-        view(levels),
-        n_levels,
-        after ? view(*after) : std::span<const double>{},
-        answers.data(),
-        identified.data()};
-    run(answer, censoring, n_threads, block_size, solver == "argmin");
+    const SolveOptions options{parse_solver(solver), parse_interpolation(interpolation), mirrored};
+    const QuantileAnswer answer{target_.get(), options,        view(levels),     n_levels,
+                                view(after),   answers.data(), identified.data()};
+    const bool argmin = options.solver == Solver::kArgmin;
+    if (on_levels(censoring) && n_levels <= kFewLevels && !argmin && !after)
+      run_on_levels(answer, n_threads, block_size);
+    else
+      run(answer, censoring, n_threads, block_size, argmin);
     return nb::make_tuple(to_numpy(std::move(answers), {m, n_levels}),
                           to_numpy(std::move(identified), {m, n_levels}));
   }
@@ -383,6 +404,24 @@ class Weights {
     throw std::invalid_argument("unknown curve: " + name);
   }
 
+  // Beyond so many looks at a curve, all of its steps are sooner made.
+  static constexpr std::size_t kFewLevels = 16;
+
+  // Whether S can be had on levels: of rows that count alike, with Beran's curve.
+  bool on_levels(const Censoring& censoring) const {
+    return resolution_ > 0 && censoring.kind == "beran" && target_.get().weight.empty() &&
+           std::holds_alternative<ForestSource>(*source_);
+  }
+
+  void run_on_levels(const QuantileAnswer& answer, int n_threads, std::size_t block_size) const {
+    require(block_size > 0, "block_size must be positive");
+    const int shift = level_shift(target_.get().time_index.size(), resolution_);
+    run_released([&](Monitor& monitor) {
+      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, answer, block_size,
+                        n_threads, monitor);
+    });
+  }
+
   template <class Answer>
   void run(const Answer& answer, const Censoring& censoring, int n_threads, std::size_t block_size,
            bool needs_censoring = true) const {
@@ -409,6 +448,7 @@ class Weights {
   std::optional<Vector<Rank>> ranks_;
   std::optional<Vector<Rank>> donors_;
   std::optional<Source> source_;
+  std::size_t resolution_ = 0;
 };
 
 }  // namespace
@@ -422,13 +462,17 @@ void bind_prediction(nb::module_& module) {
 
   nb::class_<BoundForest>(module, "Forest")
       .def(nb::init<Table<std::uint32_t>, Vector<std::int64_t>, Table<std::uint64_t>,
-                    Vector<std::int64_t>, Vector<std::uint32_t>, Vector<std::int64_t>, Table<Rank>,
-                    Vector<Bin>, std::size_t, const std::optional<nb::callable>&>(),
+                    Vector<std::int64_t>, Vector<std::uint32_t>, Vector<std::int64_t>,
+                    Table<std::uint16_t>, std::optional<Table<std::uint8_t>>,
+                    std::optional<Table<std::uint8_t>>, std::optional<Table<std::uint16_t>>,
+                    Vector<Bin>, Vector<std::uint8_t>, const std::optional<nb::callable>&>(),
            nb::arg("nodes"), nb::arg("node_offset"), nb::arg("subsets"), nb::arg("subset_offset"),
-           nb::arg("leaf_start"), nb::arg("leaf_offset"), nb::arg("members"), nb::arg("missing"),
-           nb::arg("n_rows"), nb::arg("progress").none() = nb::none(),
+           nb::arg("leaf_start"), nb::arg("leaf_offset"), nb::arg("low"), nb::arg("block").none(),
+           nb::arg("block_high").none(), nb::arg("block_counts").none(), nb::arg("missing"),
+           nb::arg("event"), nb::arg("progress").none() = nb::none(),
            "Checks the arrays; `progress` is called with the number of trees that are done.")
-      .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"));
+      .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"))
+      .def("ranks", &BoundForest::ranks);
 
   nb::class_<Censoring>(module, "Censoring")
       .def(nb::init<std::string, std::size_t, std::optional<Table<double>>,
@@ -438,7 +482,8 @@ void bind_prediction(nb::module_& module) {
 
   nb::class_<Weights>(module, "Weights")
       .def_static("of_forest", &Weights::of_forest, nb::arg("forest"), nb::arg("target"),
-                  nb::arg("bins"), nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
+                  nb::arg("bins"), nb::arg("resolution") = 0, nb::keep_alive<0, 1>(),
+                  nb::keep_alive<0, 2>())
       .def_static("out_of_bag", &Weights::out_of_bag, nb::arg("forest"), nb::arg("target"),
                   nb::arg("bins"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
                   nb::arg("group_size") = 1, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())

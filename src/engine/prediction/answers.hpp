@@ -15,6 +15,7 @@
 
 #include "censoring.hpp"
 #include "curve.hpp"
+#include "levels.hpp"
 #include "solver.hpp"
 
 namespace cqrf {
@@ -36,6 +37,18 @@ struct QuantileAnswer {
     const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
     solver.solve(target, curve, levels.subspan(first, n_levels), condition,
                  quantiles + row * n_levels, identified + row * n_levels);
+  }
+
+  // Looks at the part of the curve around each quantile.
+  void take(std::size_t row, LevelCurve& whole, Curve& part, Worker& solver) const {
+    const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
+    whole.look_at(levels.subspan(first, n_levels));
+    for (std::size_t j = 0; j < n_levels; ++j) {
+      whole.part(j, part);
+      solver.solve(target, part, levels.subspan(first + j, 1),
+                   std::numeric_limits<double>::quiet_NaN(), quantiles + row * n_levels + j,
+                   identified + row * n_levels + j);
+    }
   }
 };
 

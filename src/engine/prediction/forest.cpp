@@ -75,31 +75,64 @@ void validate_members(std::span<const Rank> members, std::span<const std::uint32
   require(distinct == members.size(), "a rank is a member of two leaves");
 }
 
+void validate_events(std::span<const Rank> ranks, std::span<const std::uint16_t> low,
+                     std::span<const std::uint8_t> event) {
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < ranks.size(); ++i) wrong += (low[i] >> kPlaceBits) != event[ranks[i]];
+  require(wrong == 0, "a member's event");
+}
+
 }  // namespace
 
-void Forest::validate(const std::function<void(std::size_t)>& each_tree) const {
+void Forest::validate_shapes() const {
+  const std::size_t size = n_trees() * members.per_tree;
+  require(members.per_tree <= n_rows && members.low.size() == size, "number of members");
+  require(members.n_blocks == n_blocks(n_rows), "number of blocks");
+  const int bytes = members.counted() ? 0 : block_bytes(n_rows);
+  require(members.block.size() == (bytes > 0 ? size : 0) &&
+              members.block_high.size() == (bytes > 1 ? size : 0),
+          "number of block bytes");
+  if (!members.counted()) return;
+  const std::size_t leaves = leaf_start.size() - n_trees();
+  require(members.block_counts.size() == leaves * members.n_blocks, "number of block counts");
+}
+
+// Block counts add up to the members of a leaf, hence unpacking writes no more.
+void Forest::validate_counts(const Leaf& leaf) const {
+  std::size_t total = 0;
+  for (const std::uint16_t count : members.counts(leaf)) total += count;
+  require(total == leaf.size, "block counts");
+}
+
+void Forest::validate(std::span<const std::uint8_t> event,
+                      const std::function<void(std::size_t)>& each_tree) const {
   require(node_offset.size() > 1, "no trees");
   const std::size_t trees = n_trees();
-  require(n_rows < kMaxRows, "too many rows");
+  require(n_rows < kMaxRows && event.size() == n_rows, "number of rows");
   validate_offsets(node_offset, trees, nodes.size(), 1, "node offsets");
   validate_offsets(subset_offset, trees, subsets.size(), 0, "subset offsets");
   validate_offsets(leaf_offset, trees, leaf_start.size(), 2, "leaf offsets");
-  require(members_per_tree <= n_rows && members.size() == trees * members_per_tree,
-          "number of members");
+  validate_shapes();
   std::vector<std::uint8_t> marks(n_rows);
+  std::vector<Rank> ranks(members.per_tree);
   for (std::size_t t = 0; t < trees; ++t) {
     const auto tree = nodes.subspan(static_cast<std::size_t>(node_offset[t]),
                                     static_cast<std::size_t>(node_offset[t + 1] - node_offset[t]));
     const auto n_subsets = static_cast<std::uint32_t>(subset_offset[t + 1] - subset_offset[t]);
-    const auto n_leaves = static_cast<std::uint32_t>(leaf_offset[t + 1] - leaf_offset[t] - 1);
-    validate_nodes(tree, missing, n_subsets, n_leaves);
-    const auto start = leaf_start.subspan(static_cast<std::size_t>(leaf_offset[t]), n_leaves + 1);
-    require(start.front() == 0 && start.back() <= members_per_tree, "leaf starts");
-    for (LeafId leaf = 0; leaf < n_leaves; ++leaf)
-      require(start[leaf] < start[leaf + 1], "empty leaf");
+    const LeafId leaves = n_leaves(t);
+    validate_nodes(tree, missing, n_subsets, leaves);
+    const auto start = leaf_start.subspan(static_cast<std::size_t>(leaf_offset[t]), leaves + 1);
+    require(start.front() == 0 && start.back() <= members.per_tree, "leaf starts");
+    for (LeafId id = 0; id < leaves; ++id) require(start[id] < start[id + 1], "empty leaf");
     // Where there is room for all ranks, the tree is not honest and all of them fill its leaves.
-    require(members_per_tree < n_rows || start.back() == n_rows, "a rank is in no leaf");
-    validate_members(members.subspan(t * members_per_tree, start.back()), start, marks);
+    require(members.per_tree < n_rows || start.back() == n_rows, "a rank is in no leaf");
+    for (LeafId id = 0; id < leaves; ++id) {
+      if (members.counted()) validate_counts(leaf(t, id));
+      members.unpack(leaf(t, id), ranks.data() + start[id]);
+    }
+    validate_members(std::span(ranks).first(start.back()), start, marks);
+    validate_events(std::span(ranks).first(start.back()),
+                    members.low.subspan(t * members.per_tree, start.back()), event);
     if (each_tree) each_tree(t + 1);
   }
 }

@@ -1,11 +1,13 @@
 // A fitted forest as flat arrays, ready to route rows and hand out leaves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
 
 #include "../tree/tree.hpp"
+#include "members.hpp"
 
 namespace cqrf {
 
@@ -18,25 +20,50 @@ struct Forest {
   std::span<const std::int64_t> subset_offset;  // (B + 1,)
   std::span<const std::uint32_t> leaf_start;
   std::span<const std::int64_t> leaf_offset;  // (B + 1,)
-  std::span<const Rank> members;              // (B, members_per_tree)
-  std::size_t members_per_tree;
+  PackedMembers members;
   std::span<const Bin> missing;  // (p,) missing bin of every feature
   std::size_t n_rows;            // training rows
 
   std::size_t n_trees() const { return node_offset.size() - 1; }
   std::size_t n_features() const { return missing.size(); }
+  LeafId n_leaves(std::size_t tree) const {
+    return static_cast<LeafId>(leaf_offset[tree + 1] - leaf_offset[tree] - 1);
+  }
 
-  // The members of a leaf, in time order.
-  std::span<const Rank> leaf_members(std::size_t tree, LeafId leaf) const {
-    const std::uint32_t* start = leaf_start.data() + leaf_offset[tree] + leaf;
-    return members.subspan(tree * members_per_tree + start[0], start[1] - start[0]);
+  Leaf leaf(std::size_t tree, LeafId id) const {
+    const auto at = static_cast<std::size_t>(leaf_offset[tree]) + id;
+    // A tree has one start more than leaves.
+    return {at - tree, tree * members.per_tree + leaf_start[at],
+            leaf_start[at + 1] - leaf_start[at]};
+  }
+
+  // The members of a leaf, in time order; `room` is scratch.
+  std::span<const Rank> leaf_members(std::size_t tree, LeafId id, std::vector<Rank>& room) const {
+    const Leaf at = leaf(tree, id);
+    if (room.size() < at.size) room.resize(at.size);
+    members.unpack(at, room.data());
+    return {room.data(), at.size};
+  }
+
+  // Asks memory for the members of a leaf that is soon to be read.
+  void prefetch(const Leaf& leaf) const {
+    constexpr std::size_t kCacheLine = 64 / sizeof(std::uint16_t);
+    constexpr std::size_t kMost = 16 * kCacheLine;
+    const std::uint16_t* const from = members.low.data() + leaf.first;
+    for (std::size_t i = 0; i < std::min(leaf.size, kMost); i += kCacheLine)
+      __builtin_prefetch(from + i);
   }
 
   // Throws std::invalid_argument unless every index is in range, children follow their one parent,
   // and leaves are not empty, in time order and without a rank in common: routing then ends, and
-  // no read leaves the arrays.
+  // no read leaves the arrays. event: (n,) by rank, which the members must agree with.
   // `each_tree`, if given, is called with the number of trees that have been checked.
-  void validate(const std::function<void(std::size_t)>& each_tree = {}) const;
+  void validate(std::span<const std::uint8_t> event,
+                const std::function<void(std::size_t)>& each_tree = {}) const;
+
+ private:
+  void validate_shapes() const;
+  void validate_counts(const Leaf& leaf) const;
 };
 
 }  // namespace cqrf

@@ -77,7 +77,7 @@ struct LittleBagsAnswer {
     }
   }
 
-  void add_up(std::size_t row, const Worker& worker, double& between_groups, double& noise) const {
+  void add_up(std::size_t row, Worker& worker, double& between_groups, double& noise) const {
     const std::size_t groups = source.n_trees() / group_size;
     double squares = 0;
     double group_squares = 0;

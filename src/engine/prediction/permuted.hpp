@@ -36,9 +36,9 @@ class PermutedSource {
     }
   }
 
-  void add(std::size_t item, const Block& block, WeightAccumulator& out) const {
+  void add(std::size_t item, Block& block, WeightAccumulator& out) const {
     const std::size_t trees = rows_.forest().n_trees();
-    rows_.add(ranks_[item], block.leaves.data() + (item - block.begin) * trees, out);
+    rows_.add(ranks_[item], block.leaves.data() + (item - block.begin) * trees, block.members, out);
   }
 
  private:

@@ -6,12 +6,35 @@
 #include "../parallel.hpp"
 #include "answers.hpp"
 #include "censoring.hpp"
+#include "levels.hpp"
 #include "sources.hpp"
 
 namespace cqrf {
 
 // Row blocks are the units of work. A row is answered by one thread from its own sums, so that the
-// result does not depend on the number of threads nor on the block.
+// result does not depend on the number of threads nor on the block. `make_scratch()` gives what one
+// thread needs, and `each_row(row, scratch)` answers; scratch has a `block`.
+template <class Source, class MakeScratch, class EachRow>
+void for_each_row(const Source& source, std::size_t block_size, int n_threads, Monitor& monitor,
+                  MakeScratch make_scratch, EachRow each_row) {
+  const std::size_t rows = source.rows();
+  const std::size_t blocks = (rows + block_size - 1) / block_size;
+  const std::size_t workers =
+      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, n_threads)), blocks);
+  std::vector<decltype(make_scratch())> scratch(workers);
+  parallel_for(blocks, static_cast<int>(workers), monitor, [&](std::size_t item, int worker) {
+    auto& own = scratch[static_cast<std::size_t>(worker)];
+    if (!own) own = make_scratch();
+    const std::size_t begin = item * block_size;
+    const std::size_t end = std::min(rows, begin + block_size);
+    source.prepare(begin, end, own->block);
+    for (std::size_t row = begin; row < end; ++row) {
+      if (monitor.stopped()) return;
+      each_row(row, *own);
+    }
+  });
+}
+
 template <class Source, class Answer>
 void predict(const Source& source, const TargetView& target, const CensoringOptions& censoring,
              const Answer& answer, std::size_t block_size, int n_threads, Monitor& monitor) {
@@ -22,32 +45,44 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
     std::unique_ptr<CensoringCurve> censoring;
     typename Answer::Worker worker;
   };
-  const std::size_t rows = source.rows();
-  const std::size_t blocks = (rows + block_size - 1) / block_size;
-  const std::size_t workers =
-      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, n_threads)), blocks);
-  std::vector<std::unique_ptr<Scratch>> scratch(workers);
-  parallel_for(blocks, static_cast<int>(workers), monitor, [&](std::size_t item, int worker) {
-    auto& own = scratch[static_cast<std::size_t>(worker)];
-    if (!own)
-      own.reset(new Scratch{WeightAccumulator(target.time_index.size()),
-                            {},
-                            {},
-                            make_censoring_curve(censoring, target),
-                            answer.worker()});
-    const std::size_t begin = item * block_size;
-    const std::size_t end = std::min(rows, begin + block_size);
-    source.prepare(begin, end, own->block);
-    for (std::size_t row = begin; row < end; ++row) {
-      if (monitor.stopped()) return;
-      source.add(row, own->block, own->weights);
-      own->curve.weights = own->weights.drain();
-      if (own->curve.weights.empty()) continue;
-      make_steps(target, own->curve);
-      own->censoring->apply(target, row, own->curve);
-      answer.take(row, own->curve, *own->censoring, own->worker);
-    }
-  });
+  const auto make_scratch = [&] {
+    return std::unique_ptr<Scratch>(new Scratch{WeightAccumulator(target.time_index.size()),
+                                                {},
+                                                {},
+                                                make_censoring_curve(censoring, target),
+                                                answer.worker()});
+  };
+  for_each_row(source, block_size, n_threads, monitor, make_scratch,
+               [&](std::size_t row, Scratch& own) {
+                 source.add(row, own.block, own.weights);
+                 own.curve.weights = own.weights.drain();
+                 if (own.curve.weights.empty()) return;
+                 make_steps(target, own.curve);
+                 own.censoring->apply(target, row, own.curve);
+                 answer.take(row, own.curve, *own.censoring, own.worker);
+               });
+}
+
+// A few quantiles, with Beran's curve: leaf of every tree -> weights by level -> the part of the
+// curve around each quantile -> answer.
+inline void predict_on_levels(const ForestSource& source, const TargetView& target, int shift,
+                              const QuantileAnswer& answer, std::size_t block_size, int n_threads,
+                              Monitor& monitor) {
+  struct Scratch {
+    LevelCurve levels;
+    Block block;
+    Curve curve;
+    QuantileSolver solver;
+  };
+  const auto make_scratch = [&] {
+    return std::unique_ptr<Scratch>(
+        new Scratch{LevelCurve(source.forest(), target, shift), {}, {}, answer.worker()});
+  };
+  for_each_row(source, block_size, n_threads, monitor, make_scratch,
+               [&](std::size_t row, Scratch& own) {
+                 own.levels.make(source.leaves(row, own.block));
+                 answer.take(row, own.levels, own.curve, own.solver);
+               });
 }
 
 }  // namespace cqrf

@@ -5,7 +5,7 @@
 //     // Called once per block of rows and worker, before `add`.
 //     void prepare(std::size_t begin, std::size_t end, Block& block) const;
 //     // Adds the weights of one row of the block.
-//     void add(std::size_t row, const Block& block, WeightAccumulator& out) const;
+//     void add(std::size_t row, Block& block, WeightAccumulator& out) const;
 //   };
 #pragma once
 
@@ -20,10 +20,11 @@
 
 namespace cqrf {
 
-// The leaves of a block of rows, (rows, B).
+// The leaves of a block of rows, (rows, B), and room for the members of one leaf.
 struct Block {
   std::size_t begin = 0;
   std::vector<LeafId> leaves;
+  std::vector<Rank> members;
 };
 
 // The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache.
@@ -49,27 +50,33 @@ class ForestSource {
 
   std::size_t rows() const { return bins_.size() / forest_.n_features(); }
   std::size_t n_trees() const { return forest_.n_trees(); }
+  const Forest& forest() const { return forest_; }
+
+  // The leaf of a row of the block in every tree.
+  const LeafId* leaves(std::size_t row, const Block& block) const {
+    return block.leaves.data() + (row - block.begin) * forest_.n_trees();
+  }
 
   void prepare(std::size_t begin, std::size_t end, Block& block) const {
     find_leaves(forest_, bins_.data(), begin, end, block);
   }
 
-  void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
+  void add(std::size_t row, Block& block, WeightAccumulator& out) const {
     const std::size_t trees = forest_.n_trees();
-    const LeafId* leaves = block.leaves.data() + (row - block.begin) * trees;
+    const LeafId* const leaf = leaves(row, block);
     for (std::size_t t = 0; t < trees; ++t) {
-      if (t + kAhead < trees) prefetch(forest_.leaf_members(t + kAhead, leaves[t + kAhead]));
-      add_leaf(forest_.leaf_members(t, leaves[t]), out);
+      if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaf[t + kAhead]));
+      add_leaf(forest_.leaf_members(t, leaf[t], block.members), out);
     }
   }
 
   // The mean over one tree's leaf of a value that every rank has, (n,).
-  double leaf_mean(std::size_t row, std::size_t tree, const Block& block,
+  double leaf_mean(std::size_t row, std::size_t tree, Block& block,
                    std::span<const double> values) const {
-    const std::size_t at = (row - block.begin) * forest_.n_trees() + tree;
+    const LeafId leaf = leaves(row, block)[tree];
     double sum = 0;
     double total = 0;
-    for (const Rank rank : forest_.leaf_members(tree, block.leaves[at])) {
+    for (const Rank rank : forest_.leaf_members(tree, leaf, block.members)) {
       const double weight = target_.weight.empty() ? 1.0 : target_.weight[rank];
       sum += weight * values[rank];
       total += weight;
@@ -80,12 +87,6 @@ class ForestSource {
  private:
   // Leaves lie far apart in memory: the next ones are on their way while one is added.
   static constexpr std::size_t kAhead = 2;
-  static void prefetch(std::span<const Rank> members) {
-    constexpr std::size_t kCacheLine = 64 / sizeof(Rank);
-    constexpr std::size_t kMost = 16 * kCacheLine;
-    const std::size_t size = std::min(members.size(), kMost);
-    for (std::size_t i = 0; i < size; i += kCacheLine) __builtin_prefetch(members.data() + i);
-  }
 
   void add_leaf(std::span<const Rank> members, WeightAccumulator& out) const {
     if (target_.weight.empty()) {
@@ -122,8 +123,8 @@ class OutOfBagSource {
     find_leaves(forest_, bins_.data(), begin, end, block);
   }
 
-  void add(std::size_t row, const Block& block, WeightAccumulator& out) const {
-    add(row, block.leaves.data() + (row - block.begin) * forest_.n_trees(), out);
+  void add(std::size_t row, Block& block, WeightAccumulator& out) const {
+    add(row, block.leaves.data() + (row - block.begin) * forest_.n_trees(), block.members, out);
   }
 
   const Forest& forest() const { return forest_; }
@@ -134,11 +135,12 @@ class OutOfBagSource {
   }
 
   // Adds the weights of a row that ends in the given leaf of every tree; those of the trees that
-  // drew it are not read.
-  void add(std::size_t row, const LeafId* leaves, WeightAccumulator& out) const {
+  // drew it are not read. `room` is scratch.
+  void add(std::size_t row, const LeafId* leaves, std::vector<Rank>& room,
+           WeightAccumulator& out) const {
     for (std::size_t t = 0; t < forest_.n_trees(); ++t) {
       if (drew(t, row)) continue;
-      const auto members = forest_.leaf_members(t, leaves[t]);
+      const auto members = forest_.leaf_members(t, leaves[t], room);
       // Members are in order: what comes before the row itself, and what comes after it.
       const auto self = std::lower_bound(members.begin(), members.end(), row);
       const auto before = std::span(members.begin(), self);
@@ -173,7 +175,7 @@ class MatrixSource {
 
   void prepare(std::size_t begin, std::size_t, Block& block) const { block.begin = begin; }
 
-  void add(std::size_t row, const Block&, WeightAccumulator& out) const {
+  void add(std::size_t row, Block&, WeightAccumulator& out) const {
     for (std::int64_t i = indptr_[row]; i < indptr_[row + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (values_[at] > 0)
