@@ -1332,7 +1332,7 @@ class TestWarmStart:
         first = model.trees_
         model.set_params(n_estimators=9).fit(X, TIME, EVENT)
         assert model.trees_.seed == first.seed
-        np.testing.assert_array_equal(model.trees_.ranks()[:5], first.members)
+        np.testing.assert_array_equal(model.trees_.ranks()[:5], first.ranks())
         assert len(np.unique(model.trees_.ranks(), axis=0)) > 1
 
     def test_off_grows_anew(self):
