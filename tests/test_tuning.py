@@ -291,7 +291,7 @@ class TestSizesThatAreUsed:
         # Nothing but the size is taken from the path.
         given = fit(X, time, event, min_samples_split=path.best)
         np.testing.assert_array_equal(forest.trees_.nodes, given.trees_.nodes)
-        np.testing.assert_array_equal(forest.trees_.ranks(), given.trees_.members)
+        np.testing.assert_array_equal(forest.trees_.ranks(), given.trees_.ranks())
 
     @pytest.mark.parametrize(
         "options",
@@ -375,7 +375,7 @@ class TestWarmStart:
         forest = fit_mixed(n_estimators=3, warm_start=True)
         forest.set_params(n_estimators=7, random_state=1).fit(X, time, event)
         np.testing.assert_array_equal(
-            forest.trees_.ranks(), fit_mixed(n_estimators=7).trees_.members
+            forest.trees_.ranks(), fit_mixed(n_estimators=7).trees_.ranks()
         )
 
     def test_few_rows(self):
@@ -537,7 +537,7 @@ class TestKeeping:
         X, time, event = mixed_sample()
         again.set_params(n_estimators=5, warm_start=True).fit(X, time, event)
         np.testing.assert_array_equal(
-            again.trees_.ranks(), fit_mixed(n_estimators=5).trees_.members
+            again.trees_.ranks(), fit_mixed(n_estimators=5).trees_.ranks()
         )
 
     def test_clone(self):
