@@ -292,7 +292,7 @@ class Weights {
     const QuantileAnswer answer{target_.get(), options,        view(levels),     n_levels,
                                 view(after),   answers.data(), identified.data()};
     const bool argmin = options.solver == Solver::kArgmin;
-    if (on_levels(censoring) && n_levels <= kFewLevels && !argmin && !after)
+    if (on_levels(censoring, n_levels, std::max(kFewPlaces, n_rows() / 4096)) && !argmin && !after)
       run_on_levels(answer, n_threads, block_size);
     else
       run(answer, censoring, n_threads, block_size, argmin);
@@ -321,8 +321,13 @@ class Weights {
     const auto ascending = view(times);
     require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
     std::vector<double> values(rows() * times.size(), kNaN);
-    run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
-        censoring, n_threads, block_size);
+    if (on_levels(censoring, times.size(), 16 * kFewPlaces) &&
+        parse_which(which) == Which::kSurvival)
+      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), n_threads,
+                    block_size);
+    else
+      run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
+          censoring, n_threads, block_size);
     const std::size_t m = rows();
     return to_numpy(std::move(values), {m, times.size()});
   }
@@ -377,6 +382,11 @@ class Weights {
  private:
   explicit Weights(const Target& target) : target_(target) {}
 
+  // Quantiles that are always few; probabilities take less to look at.
+  static constexpr std::size_t kFewPlaces = 16;
+
+  std::size_t n_rows() const { return target_.get().time_index.size(); }
+
   static void check(const BoundForest& forest, const Target& target, const Table<Bin>& bins) {
     require(forest.get().n_rows == target.get().time_index.size(),
             "forest and outcomes differ in rows");
@@ -404,18 +414,17 @@ class Weights {
     throw std::invalid_argument("unknown curve: " + name);
   }
 
-  // Beyond so many looks at a curve, all of its steps are sooner made.
-  static constexpr std::size_t kFewLevels = 16;
-
-  // Whether S can be had on levels: of rows that count alike, with Beran's curve.
-  bool on_levels(const Censoring& censoring) const {
-    return resolution_ > 0 && censoring.kind == "beran" && target_.get().weight.empty() &&
-           std::holds_alternative<ForestSource>(*source_);
+  // Whether S is looked at on levels: in few enough places, of rows that count alike, with Beran's
+  // curve. Beyond `most` places, all steps of the curve are sooner made.
+  bool on_levels(const Censoring& censoring, std::size_t n_places, std::size_t most) const {
+    return resolution_ > 0 && n_places <= most && censoring.kind == "beran" &&
+           target_.get().weight.empty() && std::holds_alternative<ForestSource>(*source_);
   }
 
-  void run_on_levels(const QuantileAnswer& answer, int n_threads, std::size_t block_size) const {
+  template <class Answer>
+  void run_on_levels(const Answer& answer, int n_threads, std::size_t block_size) const {
     require(block_size > 0, "block_size must be positive");
-    const int shift = level_shift(target_.get().time_index.size(), resolution_);
+    const int shift = level_shift(n_rows(), resolution_);
     run_released([&](Monitor& monitor) {
       predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, answer, block_size,
                         n_threads, monitor);

@@ -100,6 +100,33 @@ struct GridAnswer {
   }
 };
 
+// S on a grid, (m, g), from the curve on levels.
+class LevelGridAnswer {
+ public:
+  LevelGridAnswer(const TargetView& target, std::span<const double> grid, bool left_limit,
+                  double* values)
+      : values_(values) {
+    for (const double at : grid) {
+      const auto passed = left_limit
+                              ? std::lower_bound(target.times.begin(), target.times.end(), at)
+                              : std::upper_bound(target.times.begin(), target.times.end(), at);
+      const auto time = static_cast<TimeIndex>(passed - target.times.begin());
+      const auto rank = std::lower_bound(target.time_index.begin(), target.time_index.end(), time);
+      ranks_.push_back(static_cast<std::size_t>(rank - target.time_index.begin()));
+    }
+  }
+
+  struct Worker {};
+  Worker worker() const { return {}; }
+  void take(std::size_t row, LevelCurve& curve, Curve&, Worker&) const {
+    curve.survival_after(ranks_, values_ + row * ranks_.size());
+  }
+
+ private:
+  std::vector<std::size_t> ranks_;  // how many come up to each time
+  double* values_;
+};
+
 // E[min(T, h)] = t_1 + the integral of S from t_1 to h; mirrored, E[max(T, h)].
 struct RestrictedMeanAnswer {
   const TargetView& target;

@@ -26,7 +26,7 @@ using Lanes8 = int __attribute__((vector_size(32)));
 #endif
 
 // Where D C / R^2 is larger than this, the order of events and censorings in a level matters.
-constexpr float kMatters = 1e-4f;
+constexpr float kMatters = 5e-5f;
 
 using Doubts = std::int32_t __attribute__((vector_size(32)));
 
@@ -129,6 +129,8 @@ LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, int shift
   chunk_after_.resize(chunks);
   chunk_product_.resize(chunks);
   doubtful_.resize(chunks);
+  // Whole blocks: members are told by place before the last rank is.
+  slot_.assign(n_blocks(forest.n_rows) * per_block(), kNone);
   chunk_before_.resize(chunks + 1);
 }
 
@@ -140,6 +142,10 @@ void LevelCurve::make(const LeafId* leaves) {
     std::fill_n(censored, kChunk, 0.0f);
     std::fill_n(censored + per_block(), kChunk, 0.0f);
   }
+  for (const std::uint32_t level : looked_up_) slot_[level] = kNone;
+  looked_up_.clear();
+  near_.clear();
+  n_found_ = 0;
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = leaves_.size();
   for (std::size_t t = 0; t < trees; ++t) leaves_[t] = forest_.leaf(t, leaves[t]);
@@ -204,7 +210,8 @@ double LevelCurve::weight_from(std::size_t level) const {
   return sum;
 }
 
-// From the last level with an event before S has fallen so far to the first one after that.
+// From the last level with an event before S has fallen so far to the first one after that, with
+// all rows of the same times: whole levels, since S and the weight behind are known there.
 LevelCurve::Range LevelCurve::levels_around(double level) const {
   const double probability = level + kLevelTolerance;
   const auto chunk = std::partition_point(chunk_before_.begin() + 1, chunk_before_.end(),
@@ -221,12 +228,13 @@ LevelCurve::Range LevelCurve::levels_around(double level) const {
       if (survival <= probability) break;
     }
   }
-  Range found{at, at + 1};
+  // Rows of the same time fall with those of the level.
+  Range found = levels_of(with_equal_times({first_rank(at), first_rank(at + 1)}));
   while (found.begin > 0 && factor_[found.begin - 1] == 1) --found.begin;
   if (found.begin > 0) --found.begin;
   while (found.end < n_levels_ && factor_[found.end] == 1) ++found.end;
   if (found.end < n_levels_) ++found.end;
-  return found;
+  return levels_of(with_equal_times({first_rank(found.begin), first_rank(found.end)}));
 }
 
 // Rows of one time make one step: there are no more of them before or after.
@@ -238,101 +246,117 @@ LevelCurve::Range LevelCurve::with_equal_times(Range ranks) const {
           static_cast<std::size_t>(std::upper_bound(last, index.end(), *last) - index.begin())};
 }
 
+void LevelCurve::want(std::size_t level) {
+  if (looked_up(level)) return;
+  slot_[level] = static_cast<std::uint32_t>(looked_up_.size() << shift_);
+  looked_up_.push_back(static_cast<std::uint32_t>(level));
+}
+
 // The levels of a chunk in which the order of events and censorings matters.
-void LevelCurve::add_doubtful(std::size_t chunk) {
+void LevelCurve::want_doubtful(std::size_t chunk) {
   double at_risk = chunk_after_[chunk];
   const std::size_t end = std::min(n_levels_, (chunk + 1) * kChunk);
   for (std::size_t level = end; level-- > chunk * kChunk;) {
     const double censored = weight_[place(level)];
     const double events = weight_[place(level) + per_block()];
     at_risk += censored + events;
-    if (censored * events > double{kMatters} * at_risk * at_risk)
-      add_part({first_rank(level), first_rank(level + 1)}, level);
+    if (censored * events > double{kMatters} * at_risk * at_risk) want(level);
   }
 }
 
 // Replaces the factors of such levels by exact ones, as far as S is looked at.
 void LevelCurve::settle_doubts(double least) {
   if (shift_ == 0) return;
-  parts_.clear();
   for (std::size_t k = 0; k < chunk_product_.size() && chunk_before_[k] > least; ++k)
-    if (doubtful_[k]) add_doubtful(k);
-  if (parts_.empty()) return;
-  look_up_parts();
-  for (const Part& part : parts_) {
-    double after = weight_from(part.level + 1);
-    double factor = 1;
-    for (std::size_t rank = part.ranks.end; rank-- > part.ranks.begin;) {
-      const double weight = near_[part.first_weight + (rank - part.ranks.begin)];
-      if (target_.event[rank] && weight > 0) factor *= after / (after + weight);
-      after += weight;
-    }
-    factor_[part.level] = static_cast<float>(factor);
-    double& product = chunk_product_[part.level / kChunk];
-    const std::size_t begin = part.level / kChunk * kChunk;
+    if (doubtful_[k]) want_doubtful(k);
+  if (looked_up_.empty()) return;
+  look_up();
+  for (const std::uint32_t level : looked_up_) {
+    factor_[level] = static_cast<float>(factor_of_first(level, first_rank(level + 1)));
+    double& product = chunk_product_[level / kChunk];
+    const std::size_t begin = level / kChunk * kChunk;
     product = 1;
-    for (std::size_t level = begin; level < begin + kChunk; ++level)
-      product *= double{factor_[level]};
+    for (std::size_t i = begin; i < begin + kChunk; ++i) product *= double{factor_[i]};
   }
   multiply_chunks();
 }
 
-void LevelCurve::add_part(Range ranks, std::size_t level) {
-  const std::size_t first_weight =
-      parts_.empty()
-          ? 0
-          : parts_.back().first_weight + parts_.back().ranks.end - parts_.back().ranks.begin;
-  parts_.push_back({ranks, level, first_weight});
+// By what S falls from the beginning of a level, which was looked up, to before the rank `end`.
+double LevelCurve::factor_of_first(std::size_t level, std::size_t end) const {
+  double after = weight_from(level + 1);
+  double factor = 1;
+  for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
+    const double weight = weight_of(rank);
+    if (rank < end && target_.event[rank] && weight > 0) factor *= after / (after + weight);
+    after += weight;
+  }
+  return factor;
 }
 
 void LevelCurve::look_at(std::span<const double> probabilities) {
   settle_doubts(std::ranges::min(probabilities));
   parts_.clear();
   for (const double probability : probabilities) {
-    const Range around = levels_around(probability);
-    const Range whole = with_equal_times({first_rank(around.begin), first_rank(around.end)});
-    // To whole levels: S and the weight behind are known there.
-    const std::size_t level = whole.begin >> shift_;
-    const Range ranks{first_rank(level), first_rank(((whole.end - 1) >> shift_) + 1)};
-    add_part(ranks, level);
+    parts_.push_back(levels_around(probability));
+    for (std::size_t level = parts_.back().begin; level < parts_.back().end; ++level)
+      if (weight(level) > 0) want(level);
   }
-  look_up_parts();
+  look_up();
 }
 
-void LevelCurve::look_up_parts() {
-  const Part& last = parts_.back();
-  near_.assign(last.first_weight + last.ranks.end - last.ranks.begin, 0.0);
+void LevelCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
+  settle_doubts(0);
+  const auto inside = [&](std::size_t rank) {
+    return rank < n_ranks() && rank != first_rank(rank >> shift_) && factor_[rank >> shift_] < 1;
+  };
+  for (const std::size_t rank : ranks)
+    if (inside(rank)) want(rank >> shift_);
+  look_up();
+  for (std::size_t j = 0; j < ranks.size(); ++j) {
+    const std::size_t level = ranks[j] == n_ranks() ? n_levels_ : ranks[j] >> shift_;
+    survival[j] = survival_before(level);
+    if (inside(ranks[j])) survival[j] *= factor_of_first(level, ranks[j]);
+  }
+}
+
+// Adds up the weights of the members of the levels that wait.
+void LevelCurve::look_up() {
+  if (n_found_ == looked_up_.size()) return;
+  near_.resize(looked_up_.size() << shift_, 0.0);
   divide_by_blocks();
-  for (const Leaf& leaf : leaves_) gather(leaf);
+  const bool few = first_.size() <= kFewRanges && forest_.members.block.empty();
+  for (const Leaf& leaf : leaves_) few ? find(leaf) : sift(leaf);
+  n_found_ = looked_up_.size();
 }
 
-// The parts as ranges of places in their blocks.
+// The levels that wait as ranges of places in their blocks.
 void LevelCurve::divide_by_blocks() {
   wanted_.clear();
   first_.clear();
   more_.clear();
-  for (std::size_t block = 0; block < forest_.members.n_blocks; ++block) {
-    const std::size_t base = block << kPlaceBits;
-    const std::size_t begin = first_.size();
-    for (const Part& part : parts_) {
-      const std::size_t first = std::max(part.ranks.begin, base);
-      const std::size_t last = std::min(part.ranks.end, base + kBlockRows);
-      if (first >= last) continue;
-      first_.push_back(static_cast<std::uint16_t>(first - base));
-      more_.push_back(static_cast<std::uint16_t>(last - first - 1));
+  std::sort(looked_up_.begin() + static_cast<std::ptrdiff_t>(n_found_), looked_up_.end());
+  std::size_t next = n_ranks() + 1;
+  for (std::size_t i = n_found_; i < looked_up_.size(); ++i) {
+    const std::size_t begin = first_rank(looked_up_[i]);
+    const std::size_t end = first_rank(looked_up_[i] + 1);
+    const std::size_t block = begin >> kPlaceBits;
+    const bool new_block = wanted_.empty() || wanted_.back().block != block;
+    if (new_block) wanted_.push_back({block, first_.size(), 0});
+    if (new_block || begin != next) {
+      first_.push_back(static_cast<std::uint16_t>(begin & kPlace));
+      more_.push_back(static_cast<std::uint16_t>(end - begin - 1));
+      ++wanted_.back().size;
+    } else {
+      more_.back() = static_cast<std::uint16_t>(more_.back() + (end - begin));
     }
-    if (first_.size() > begin) wanted_.push_back({block, begin, first_.size() - begin});
+    next = end;
   }
 }
 
-void LevelCurve::gather(const Leaf& leaf) {
+// The members of a leaf in a few ranges.
+void LevelCurve::find(const Leaf& leaf) {
   const PackedMembers& members = forest_.members;
   const double share = 1.0 / static_cast<double>(leaf.size);
-  if (!members.block.empty()) {
-    for (std::size_t i = leaf.first; i < leaf.first + leaf.size; ++i)
-      take(static_cast<Rank>(members.block_of(i) << kPlaceBits | (members.low[i] & kPlace)), share);
-    return;
-  }
   std::size_t first = leaf.first;
   std::size_t block = 0;
   for (const Wanted& wanted : wanted_) {
@@ -352,33 +376,62 @@ void LevelCurve::gather(const Leaf& leaf) {
   }
 }
 
+// All members of a leaf, of which those are taken whose level waits.
+void LevelCurve::sift(const Leaf& leaf) {
+  const PackedMembers& members = forest_.members;
+  const double share = 1.0 / static_cast<double>(leaf.size);
+  const std::size_t waiting = n_found_ << shift_;
+  const auto sift_run = [&](std::size_t block, std::size_t first, std::size_t size) {
+    const std::uint16_t* const low = members.low.data() + first;
+    const std::uint32_t* const slot = slot_.data() + block * per_block();
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::uint16_t at = low[i] & kPlace;
+      const std::uint32_t to = slot[at >> shift_];
+      if (to != kNone && to >= waiting) near_[to + (at & (level_size() - 1))] += share;
+    }
+  };
+  if (members.counted()) {
+    std::size_t first = leaf.first;
+    const auto counts = members.counts(leaf);
+    for (std::size_t block = 0; block < counts.size(); first += counts[block++])
+      sift_run(block, first, counts[block]);
+  } else if (members.block.empty()) {
+    sift_run(0, leaf.first, leaf.size);
+  } else {
+    for (std::size_t i = leaf.first; i < leaf.first + leaf.size; ++i)
+      sift_run(members.block_of(i), i, 1);
+  }
+}
+
 void LevelCurve::take(Rank rank, double share) {
-  for (const Part& part : parts_)
-    if (rank >= part.ranks.begin && rank < part.ranks.end)
-      near_[part.first_weight + (rank - part.ranks.begin)] += share;
+  near_[slot_[rank >> shift_] + (rank & (level_size() - 1))] += share;
 }
 
 void LevelCurve::part(std::size_t k, Curve& curve) const {
-  const auto& [ranks, level, first_weight] = parts_[k];
-  const std::size_t size = ranks.end - ranks.begin;
-  if (curve.buffer.size() < size + 1) curve.buffer.resize(size + 1);
+  const Range levels = parts_[k];
+  const Range ranks{first_rank(levels.begin), first_rank(levels.end)};
+  if (curve.buffer.size() < ranks.end - ranks.begin + 1)
+    curve.buffer.resize(ranks.end - ranks.begin + 1);
   Step* const end = curve.buffer.data() + curve.buffer.size();
   Step* first = end;
-  double after = weight_from(((ranks.end - 1) >> shift_) + 1);
-  for (std::size_t i = size; i-- > 0;) {
-    const double weight = near_[first_weight + i];
-    if (weight == 0) continue;
-    const TimeIndex time = target_.time_index[ranks.begin + i];
-    if (first == end || first->time != time) *--first = {time, true, 0, 0, after};
-    (target_.event[ranks.begin + i] ? first->events : first->censored) += weight;
-    after += weight;
+  double after = weight_from(levels.end);
+  for (std::size_t level = levels.end; level-- > levels.begin;) {
+    if (!looked_up(level)) continue;
+    for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
+      const double weight = weight_of(rank);
+      if (weight == 0) continue;
+      const TimeIndex time = target_.time_index[rank];
+      if (first == end || first->time != time) *--first = {time, true, 0, 0, after};
+      (target_.event[rank] ? first->events : first->censored) += weight;
+      after += weight;
+    }
   }
   const TimeIndex begins = first->time;
   *--first = {begins, true, 0, 0, after};
   curve.steps = {first, end};
   curve.total = chunk_after_[0] + double{chunk_weight_[0]};
   survival_of_events(curve);
-  const double before = survival_before(level);
+  const double before = survival_before(levels.begin);
   for (double& s : curve.survival) s *= before;
 }
 

@@ -45,21 +45,20 @@ class LevelCurve {
   // before it.
   void part(std::size_t k, Curve& curve) const;
 
+  // Sets S after the first `ranks[j]` ranks, for all of them.
+  void survival_after(std::span<const std::size_t> ranks, double* survival);
+
  private:
   static constexpr std::size_t kChunk = 64;
+  static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
+  // More ranges than this are sooner found one member after the other.
+  static constexpr std::size_t kFewRanges = 12;
   // Levels, or ranks.
   struct Range {
     std::size_t begin;
     std::size_t end;
   };
-  // Ranks that are looked up, all of the levels from `level` on, and where their weights stand.
-  struct Part {
-    Range ranks;
-    std::size_t level;
-    std::size_t first_weight;
-  };
-
-  // A block, and the ranges of places that are looked up there: `size` from `begin` on.
+  // The ranges of places that are looked up in a block: `size` from `begin` on.
   struct Wanted {
     std::size_t block;
     std::size_t begin;
@@ -81,13 +80,24 @@ class LevelCurve {
   void multiply_chunks();
   Range levels_around(double probability) const;
   Range with_equal_times(Range ranks) const;
-  void add_doubtful(std::size_t chunk);
+  Range levels_of(Range ranks) const {
+    return {ranks.begin >> shift_, ((ranks.end - 1) >> shift_) + 1};
+  }
+  void want(std::size_t level);
+  void want_doubtful(std::size_t chunk);
   void settle_doubts(double least);
-  void add_part(Range ranks, std::size_t level);
-  void look_up_parts();
+  void look_up();
   void divide_by_blocks();
-  void gather(const Leaf& leaf);
+  void find(const Leaf& leaf);
+  void sift(const Leaf& leaf);
   void take(Rank rank, double share);
+  bool looked_up(std::size_t level) const { return slot_[level] != kNone; }
+  // Of a rank whose level was looked up.
+  double weight_of(std::size_t rank) const {
+    return near_[slot_[rank >> shift_] + (rank & (level_size() - 1))];
+  }
+  std::size_t level_size() const { return std::size_t{1} << shift_; }
+  double factor_of_first(std::size_t level, std::size_t end) const;
   double survival_before(std::size_t level) const;
   double weight_from(std::size_t level) const;
 
@@ -104,10 +114,15 @@ class LevelCurve {
   std::vector<double> chunk_product_;   // (chunks,) of the factors
   std::vector<std::uint8_t> doubtful_;  // (chunks,) whether the order within some level matters
   std::vector<double> chunk_before_;    // (chunks + 1,) S before each chunk
-  std::vector<Part> parts_;
-  std::vector<double> near_;          // weights of the ranks that are looked up, part after part
-  std::vector<Wanted> wanted_;        // the blocks in which there are parts
-  std::vector<std::uint16_t> first_;  // of the parts in every block: the first place,
+  // Levels whose members have been looked up, where their weights stand in near_, and those that
+  // wait for it.
+  std::vector<std::uint32_t> slot_;  // by level, or kNone
+  std::vector<double> near_;         // (levels, ranks of a level)
+  std::vector<std::uint32_t> looked_up_;
+  std::size_t n_found_ = 0;           // of looked_up_; the others wait
+  std::vector<Range> parts_;          // of levels
+  std::vector<Wanted> wanted_;        // the blocks in which levels wait
+  std::vector<std::uint16_t> first_;  // of the levels in every block: the first place,
   std::vector<std::uint16_t> more_;   // and how many follow it
   std::vector<std::uint32_t> hits_;
 };

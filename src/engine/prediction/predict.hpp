@@ -63,16 +63,17 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
                });
 }
 
-// A few quantiles, with Beran's curve: leaf of every tree -> weights by level -> the part of the
-// curve around each quantile -> answer.
-inline void predict_on_levels(const ForestSource& source, const TargetView& target, int shift,
-                              const QuantileAnswer& answer, std::size_t block_size, int n_threads,
-                              Monitor& monitor) {
+// What looks at some places of S only, with Beran's curve: leaf of every tree -> weights by level
+// -> the curve around these places -> answer.
+template <class Answer>
+void predict_on_levels(const ForestSource& source, const TargetView& target, int shift,
+                       const Answer& answer, std::size_t block_size, int n_threads,
+                       Monitor& monitor) {
   struct Scratch {
     LevelCurve levels;
     Block block;
     Curve curve;
-    QuantileSolver solver;
+    typename Answer::Worker worker;
   };
   const auto make_scratch = [&] {
     return std::unique_ptr<Scratch>(
@@ -81,7 +82,7 @@ inline void predict_on_levels(const ForestSource& source, const TargetView& targ
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
                [&](std::size_t row, Scratch& own) {
                  own.levels.make(source.leaves(row, own.block));
-                 answer.take(row, own.levels, own.curve, own.solver);
+                 answer.take(row, own.levels, own.curve, own.worker);
                });
 }
 
