@@ -10,6 +10,7 @@
 
 #include "../index.hpp"
 #include "../lanes.hpp"
+#include "members.hpp"
 
 namespace cqrf {
 
@@ -29,14 +30,14 @@ class WeightAccumulator {
         touched_((n_rows + kBlock - 1) / kBlock * kBlock, 0),
         block_touched_(touched_.size() / kBlock, 0) {}
 
-  // Adds weight_of(rank) for every rank given.
-  template <class WeightOf>
-  void add(std::span<const Rank> ranks, WeightOf weight_of) {
+  // Adds weight_of(rank) for every rank given; members of the first block may be given packed.
+  template <class Member, class WeightOf>
+  void add(std::span<const Member> members, WeightOf weight_of) {
     if (flags_blocks_)
-      add<true>(ranks, weight_of);
+      add<true>(members, weight_of);
     else
-      add<false>(ranks, weight_of);
-    added_ += ranks.size();
+      add<false>(members, weight_of);
+    added_ += members.size();
   }
 
   // The touched ranks with their weights, in order; forgets them.
@@ -69,13 +70,17 @@ class WeightAccumulator {
   // Looking at this many flags costs as much as flagging the block of one weight.
   static constexpr std::size_t kFew = 32;
 
-  template <bool FlagsBlocks, class WeightOf>
-  void add(std::span<const Rank> ranks, WeightOf weight_of) {
+  static Rank rank_of(Rank rank) { return rank; }
+  static Rank rank_of(std::uint16_t packed) { return packed & kPlace; }
+
+  template <bool FlagsBlocks, class Member, class WeightOf>
+  void add(std::span<const Member> members, WeightOf weight_of) {
     // Pointers of its own: a byte that is stored might otherwise be part of a vector object.
     double* const weight = weight_.data();
     std::uint8_t* const touched = touched_.data();
     std::uint8_t* const block_touched = block_touched_.data();
-    for (const Rank rank : ranks) {
+    for (const Member member : members) {
+      const Rank rank = rank_of(member);
       weight[rank] += weight_of(rank);
       touched[rank] = kFlag;
       if constexpr (FlagsBlocks) block_touched[rank / kBlock] = kFlag;

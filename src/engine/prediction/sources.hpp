@@ -46,7 +46,10 @@ inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin
 class ForestSource {
  public:
   ForestSource(const Forest& forest, const TargetView& target, std::span<const Bin> bins)
-      : forest_(forest), target_(target), bins_(bins) {}
+      : forest_(forest),
+        target_(target),
+        bins_(bins),
+        in_one_block_(forest.n_rows <= kBlockRows && target.weight.empty()) {}
 
   std::size_t rows() const { return bins_.size() / forest_.n_features(); }
   std::size_t n_trees() const { return forest_.n_trees(); }
@@ -66,7 +69,10 @@ class ForestSource {
     const LeafId* const leaf = leaves(row, block);
     for (std::size_t t = 0; t < trees; ++t) {
       if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaf[t + kAhead]));
-      add_leaf(forest_.leaf_members(t, leaf[t], block.members), out);
+      if (in_one_block_)
+        add_packed(forest_.leaf(t, leaf[t]), out);
+      else
+        add_leaf(forest_.leaf_members(t, leaf[t], block.members), out);
     }
   }
 
@@ -88,6 +94,12 @@ class ForestSource {
   // Leaves lie far apart in memory: the next ones are on their way while one is added.
   static constexpr std::size_t kAhead = 2;
 
+  // Members that need not be unpacked, of rows that count alike.
+  void add_packed(const Leaf& leaf, WeightAccumulator& out) const {
+    const double share = 1.0 / static_cast<double>(leaf.size);
+    out.add(forest_.members.low.subspan(leaf.first, leaf.size), [=](Rank) { return share; });
+  }
+
   void add_leaf(std::span<const Rank> members, WeightAccumulator& out) const {
     if (target_.weight.empty()) {
       const double share = 1.0 / static_cast<double>(members.size());
@@ -102,6 +114,7 @@ class ForestSource {
   const Forest& forest_;
   const TargetView& target_;
   std::span<const Bin> bins_;
+  bool in_one_block_;
 };
 
 // Out-of-bag: a training row is answered by the trees that did not draw it, and is itself left
@@ -179,7 +192,7 @@ class MatrixSource {
     for (std::int64_t i = indptr_[row]; i < indptr_[row + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (values_[at] > 0)
-        out.add(std::span(&rank_[static_cast<std::size_t>(indices_[at])], 1),
+        out.add(std::span<const Rank>(&rank_[static_cast<std::size_t>(indices_[at])], 1),
                 [&](Rank) { return values_[at]; });
     }
   }
