@@ -94,5 +94,5 @@ def self_cost_by_file(text: str) -> Counter[str]:
 
 
 def _concept(path: str) -> str:
-    _, found, inside = path.partition("src/engine/")
+    _, found, inside = os.path.normpath(path).partition("src/engine/")
     return inside if found else "C and C++ library"

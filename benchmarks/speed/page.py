@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 from speed.methods import OURS
 from speed.parts import Part
 from speed.ratios import Verdict, spread
-from speed.store import Record, Store
+from speed.store import Record, Store, describe
 from speed.tables import table
 
 # Above this load others were at work too.
@@ -34,37 +35,37 @@ same censored times."""
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
     rows = [["figure", "where", "measured", "target", ""]]
     for each in verdicts:
-        measured = spread(each.values, each.form)
-        target = f"{each.sign} {each.target:g}"
-        rows.append([each.what, each.where, measured, target, "PASS" if each.passed else "FAIL"])
+        measured = spread(each.values, each.form) if each.measured else "not measured"
+        outcome = "PASS" if each.passed else "FAIL" if each.measured else ""
+        rows.append([each.what, each.where, measured, f"{each.sign} {each.target:g}", outcome])
     return table(rows)
 
 
 def summary(verdicts: Sequence[Verdict]) -> str:
-    missed = sum(not each.passed for each in verdicts)
-    return f"{len(verdicts) - missed} of {len(verdicts)} targets are met, {missed} are missed."
+    measured = [each for each in verdicts if each.measured]
+    met, open_ = sum(each.passed for each in measured), len(verdicts) - len(measured)
+    return f"{met} targets are met, {len(measured) - met} are missed, {open_} were not measured."
 
 
 def machine_lines(machines: Sequence[Record]) -> str:
     """Tell on what the figures were measured, and what they have not in common."""
     newest = max(machines, key=lambda each: each["date"])
-    names = newest["versions"].items()
-    versions = ", ".join(f"{name} {number}" for name, number in names if number is not None)
     loads = [each["load"] for each in machines if each["load"] is not None]
-    dates = sorted({each["date"] for each in machines})
-    days = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    where, versions = describe(newest)
+    first = min(each["date"] for each in machines)
     lines = [
-        f"{newest['processor']}, {newest['cores']} cores, {newest['system']}; {days}; "
+        f"{where}{'' if first == newest['date'] else f' (the oldest figure: {first})'}; "
         f"load average when a figure was begun: {spread(loads or [float('nan')], '{:.1f}')}.",
         f"{versions}.",
     ]
     if newest["forest"]:
         lines.append(f"{OURS} has these parameters besides: `{newest['forest']}`.")
-    codes = {each["code"] for each in machines}
-    if len(codes) > 1:
-        lines.append(f"WARNING: parts were measured with {len(codes)} different states of {OURS}.")
+    states = len({each["code"] for each in machines})
+    if states > 1:
+        lines.append(f"WARNING: parts were measured with {states} different states of {OURS}.")
+    # While it measures, the command itself is one of two that run.
     if min(loads, default=0.0) > QUIET_LOAD:
-        lines.append("WARNING: the machine was busy; the figures are noisy.")
+        lines.append("WARNING: the machine was busy from the start; the figures are noisy.")
     return "\n".join(lines)
 
 
@@ -81,7 +82,13 @@ def markdown(store: Store, parts: Sequence[Part]) -> tuple[str, list[Verdict]]:
     for part in parts:
         if records[part.name]:
             blocks += [f"## {part.title}", *part.section(records[part.name])]
-    return "\n\n".join(blocks) + "\n", verdicts
+    return "\n\n".join(map(_wrapped, blocks)) + "\n", verdicts
+
+
+def _wrapped(block: str) -> str:
+    """Break the lines of plain text; tables, pictures and headings stay as they are."""
+    plain = "\n" not in block and not block.startswith(("|", "!", "#", "<"))
+    return textwrap.fill(block, 100, break_on_hyphens=False) if plain else block
 
 
 def write(store: Store, parts: Sequence[Part], page: Path) -> list[Verdict]:

@@ -21,6 +21,7 @@ from speed.ratios import Timing
 matplotlib.use("Agg")
 
 from matplotlib import pyplot as plt
+from matplotlib.ticker import FuncFormatter
 
 # Grey and colours with a contrast of at least 3 to white and to almost black.
 INK = "#7a7a7a"
@@ -60,6 +61,7 @@ def draw_axis(
     points: Sequence[tuple[int, dict[str, Any]]],
     label: str,
     methods: Sequence[str],
+    caption: Sequence[str],
     path: Path,
 ) -> None:
     """Draw time and memory of fit and predict against one axis.
@@ -72,6 +74,8 @@ def draw_axis(
         Name of the axis.
     methods : sequence of str
         What to draw.
+    caption : sequence of str
+        Lines below the panels.
     path : Path
         An SVG file, or a PNG file.
     """
@@ -90,7 +94,8 @@ def draw_axis(
             _panel(ax, curves, [x for x, _ in points], title)
         for ax in axes[1]:
             ax.set_xlabel(label)
-        figure.tight_layout(w_pad=1.5)
+        figure.tight_layout(w_pad=1.5, rect=(0, 0.02 * len(caption), 1, 1))
+        figure.text(0.01, 0.01, "\n".join(caption), fontsize=7)
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without a date, so that the same figures give the same file.
         metadata = {"Date": None} if path.suffix == ".svg" else None
@@ -121,7 +126,13 @@ def _panel(
             # Stopped by the limit.
             ax.plot(x[-1], y[-1], marker="x", markersize=8, color=COLOURS[method], mew=2)
     ax.set_xlim(min(values) / 1.15, max(values) * 1.15)
+    for direction in (ax.xaxis, ax.yaxis):
+        direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    # A panel of less than a decade would have a single number at its side.
     low, high = ax.get_ylim()
+    middle = (low * high) ** 0.5
+    low, high = min(low, middle / 8), max(high, middle * 8)
+    ax.minorticks_off()
     ax.set_ylim(low, high)
     ends = {
         method: ax.transLimits.transform(ax.transScale.transform(xy[-1]))
@@ -151,18 +162,19 @@ def _panel(
 
 
 def spread_out(heights: Sequence[float], apart: float) -> list[float]:
-    """Move heights as little as needed for them to lie `apart`, in their order.
+    """Move heights as little as needed for them to lie `apart` within 0 and 1, in their order.
 
     Neighbours that are too close form a group around their mean; groups that touch are merged.
     """
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     groups: list[list[int]] = []
 
-    def middle(group: list[int]) -> float:
-        return sum(heights[k] for k in group) / len(group)
-
     def half(group: list[int]) -> float:
         return apart * len(group) / 2
+
+    def middle(group: list[int]) -> float:
+        mean = sum(heights[k] for k in group) / len(group)
+        return min(max(mean, half(group)), 1.0 - half(group))
 
     for k in order:
         groups.append([k])

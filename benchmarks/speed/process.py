@@ -63,6 +63,8 @@ class Worker:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             if not selector.select(seconds):
+                # It must not go on beside the others.
+                self.close()
                 raise Failed(f"{self.name}: stopped after {seconds:.0f} s")
         line = self._process.stdout.readline()
         if not line:
@@ -97,7 +99,7 @@ def each_or_none(workers: dict[str, Worker], do: Callable[[Worker], object]) -> 
 
 
 @contextmanager
-def opened(jobs: Mapping[str, Job], n_test: int = 1000) -> Iterator[dict[str, Worker]]:
+def opened(jobs: Mapping[str, Job], n_test: int) -> Iterator[dict[str, Worker]]:
     """Start the processes of methods, by name; those not installed are left out."""
     workers: dict[str, Worker] = {}
     try:

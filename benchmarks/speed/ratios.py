@@ -171,7 +171,7 @@ class Verdict:
     what, where : str
         What was measured and at which size.
     values : list of float
-        The figure in every repeat.
+        The figure in every repeat; empty if it was not measured.
     sign : {">=", "<=", ">"}
         Direction of the target.
     target : float
@@ -193,8 +193,15 @@ class Verdict:
         return statistics.median(self.values)
 
     @property
+    def measured(self) -> bool:
+        """Whether there is a figure at all."""
+        return bool(self.values)
+
+    @property
     def passed(self) -> bool:
-        """Whether the target is met; a figure that is not a number does not."""
+        """Whether the target is met: not by a figure that is missing or not a number."""
+        if not self.measured:
+            return False
         meets = {
             ">=": self.median >= self.target,
             "<=": self.median <= self.target,

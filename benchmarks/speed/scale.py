@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from speed.methods import Setting
 from speed.ratios import Repeats
+from speed.unusual import CONTAINERS
 
 _ONE_ROW = Setting(n=20_000, leaf=50, trees=1_000)
 _REPEATS = Repeats(usual=5, slow=2)
@@ -54,6 +55,8 @@ class Scale:
         The largest fit.
     before_trees : int or None
         Rows of the inputs whose memory is measured up to the first tree.
+    containers : tuple of str
+        What they lie in.
     """
 
     sizes: tuple[tuple[int, int], ...] = ((20_000, 50), (100_000, 100), (1_000_000, 500))
@@ -61,7 +64,7 @@ class Scale:
     rows: int = 1_000
     repeats: Repeats = _REPEATS
     stored_from: int = 100_000
-    few_trees: tuple[int, int] = (2, 6)
+    few_trees: tuple[int, int] = (2, 5)
     whole_fits: int = 20_000
     one_row: Setting = _ONE_ROW
     memory_rows: tuple[int, ...] = (1_000, 10_000, 100_000)
@@ -74,10 +77,10 @@ class Scale:
     axes: dict[str, tuple[int, ...]] = field(
         default_factory=lambda: {
             "n": (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
-            "p": (5, 10, 20, 50, 100, 200, 500),
+            "p": (5, 20, 50, 100, 200, 500),
             "trees": (10, 30, 100, 300, 1_000),
             # From few leaves to many, so that the slow end comes last here too.
-            "leaf": (1_000, 500, 200, 100, 50, 20, 10, 5),
+            "leaf": (1_000, 300, 100, 30, 10, 5),
         }
     )
     base: Setting = _BASE
@@ -91,6 +94,7 @@ class Scale:
     accuracy_seeds: int = 5
     large: tuple[int, int, int] | None = None
     before_trees: int | None = None
+    containers: tuple[str, ...] = tuple(CONTAINERS)
 
 
 DEFAULT = Scale()
@@ -117,8 +121,8 @@ TINY = Scale(
     whole_fits=200,
     one_row=Setting(n=400, leaf=20, trees=4),
     memory_rows=(200, 2_000),
-    criteria=((400, 10, 4),),
-    axes={"n": (200, 400), "leaf": (20,)},
+    criteria=(),
+    axes={"n": (200, 400)},
     base=Setting(n=200, leaf=20, trees=2, threads=2),
     profile_rows=400,
     kernels=(),
@@ -128,6 +132,7 @@ TINY = Scale(
     accuracy_seeds=2,
     large=(2_000, 5, 500),
     before_trees=2_000,
+    containers=("CSR of float32, 5% stored",),
 )
 
 SCALES = {"default": DEFAULT, "full": FULL, "tiny": TINY}

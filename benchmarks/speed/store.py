@@ -36,6 +36,15 @@ def machine() -> Record:
     }
 
 
+def describe(machine: Record) -> list[str]:
+    """Tell in two lines on what was measured, and with which versions."""
+    numbers = machine["versions"].items()
+    return [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}; {machine['date']}",
+        ", ".join(f"{name} {number}" for name, number in numbers if number is not None),
+    ]
+
+
 def same_machine(one: Record, other: Record) -> bool:
     """Whether figures of both may stand in one table: all but date and load is the same."""
     return all(one.get(key) == other[key] for key in other if key not in ("date", "load"))

@@ -22,18 +22,33 @@ from speed.methods import GRID, METHODS, QUANTILES, Data, Setting, warm_up
 Answer = dict[str, Any]
 
 
-def measured(run: Callable[[], object], calls: int) -> Answer:
-    """Seconds per call by the clock and of all threads' processors, and the growth of memory."""
+def measured(
+    run: Callable[[], object], calls: int, keep: Callable[[object], None] = lambda _: None
+) -> Answer:
+    """Seconds per call by the clock and of all threads' processors, and the growth of memory.
+
+    Parameters
+    ----------
+    run : callable
+        What is measured.
+    calls : int
+        How often it is called.
+    keep : callable, optional
+        Takes the answer, and None before the next call: tearing a forest down is not part of a
+        fit.
+    """
+    keep(None)
     memory.forget_peak()
     before = memory.resident_mb()
     wall = processor = 0.0
     for _ in range(calls):
+        keep(None)
         processor_start, start = time.process_time(), time.perf_counter()
         answer = run()
         wall += time.perf_counter() - start
         processor += time.process_time() - processor_start
         peak = memory.peak_mb() - before
-        # Tearing a forest down is not part of its fit.
+        keep(answer)
         del answer
     return {
         "call": wall / calls,
@@ -56,13 +71,11 @@ class Bench:
 
     def fit(self, calls: int = 1) -> Answer:
         """Grow the forest, and keep it."""
-        self.model = None
 
-        def run() -> None:
-            self.model = None
-            self.model = self.method.fit(self.data, self.setting)
+        def keep(model: object) -> None:
+            self.model = model
 
-        return measured(run, calls)
+        return measured(lambda: self.method.fit(self.data, self.setting), calls, keep)
 
     def load(self, path: str | None, threads: int) -> Answer:
         """Grow the forest on so many threads, outside the clock; or take it from a file.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from speed.process import Job, Worker, opened
 from speed.ratios import Timing, Verdict
 from speed.scale import Scale
 from speed.store import Record, Store
@@ -16,12 +18,34 @@ CACHE = Path(__file__).parents[2] / ".cache"
 
 @dataclass(frozen=True)
 class Run:
-    """What a part measures with."""
+    """What a part measures with.
+
+    Attributes
+    ----------
+    scale : Scale
+        Sizes.
+    store : Store
+        Where figures go.
+    cache : Path
+        Folder of neighbours that were grown before.
+    say : callable
+        Tells the user what is being measured.
+    without : tuple of str
+        Neighbours that are left out.
+    """
 
     scale: Scale
     store: Store
     cache: Path
     say: Callable[[str], None]
+    without: tuple[str, ...] = ()
+
+    def opened(
+        self, jobs: dict[str, Job], n_test: int
+    ) -> AbstractContextManager[dict[str, Worker]]:
+        """Start processes of the methods that take part."""
+        taking_part = {name: job for name, job in jobs.items() if job[0] not in self.without}
+        return opened(taking_part, n_test)
 
 
 class Part:

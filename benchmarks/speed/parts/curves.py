@@ -17,14 +17,19 @@ from speed.methods import (
     Setting,
 )
 from speed.parts import Part, Run
-from speed.process import contenders, opened
+from speed.process import contenders
 from speed.ratios import Timing, round_robin
-from speed.store import Record
+from speed.store import Record, describe
 from speed.tables import table
 
 METHODS_DRAWN = (OURS, OURS_DEFAULT, LIGHTGBM, SCIKIT_LEARN, QUANTILE_FOREST, COMPRISK)
 
-AXES = {"n": "training rows", "p": "features", "trees": "trees", "leaf": "smallest leaf"}
+AXES = {
+    "n": "training rows",
+    "p": "features",
+    "trees": "trees",
+    "leaf": "rows of the smallest leaf",
+}
 # A point that was expected to fit the limit may take so many times longer before it is ended.
 PATIENCE = 2.0
 
@@ -37,7 +42,7 @@ def setting_at(base: Setting, axis: str, value: int) -> Setting:
     return setting
 
 
-def goes_on(previous: Record | None, method: str, growth: float, limit: float) -> str:
+def reason_to_stop(previous: Record | None, method: str, growth: float, limit: float) -> str:
     """Why a method stops before the next point, or nothing if it goes on.
 
     Parameters
@@ -54,9 +59,7 @@ def goes_on(previous: Record | None, method: str, growth: float, limit: float) -
     """
     if previous is None:
         return ""
-    last = previous.get(method)
-    if last is None:
-        return "not measured"
+    last = previous[method]
     if "stopped" in last:
         return last["stopped"]
     seconds = max(Timing(**last[task]).median for task in ("fit", "predict"))
@@ -95,7 +98,9 @@ class Curves(Part):
         figures: Record = {}
         jobs = {}
         for method in METHODS_DRAWN:
-            reason = goes_on(previous, method, growth, limit)
+            if previous is not None and method not in previous:
+                continue  # not installed
+            reason = reason_to_stop(previous, method, growth, limit)
             if setting.n > run.scale.alone_above and METHODS[method].package != "cqrf":
                 reason = f"not tried beyond {run.scale.alone_above:,} rows"
             if reason:
@@ -105,13 +110,14 @@ class Curves(Part):
         # Two forests of this size at once may not fit into memory.
         groups = [jobs] if setting.n <= run.scale.alone_above else [{k: v} for k, v in jobs.items()]
         for group in groups:
-            with opened(group, run.scale.rows) as workers:
+            with run.opened(group, run.scale.rows) as workers:
                 seconds = PATIENCE * limit
-                fits = round_robin(contenders(workers, group, "fit", seconds), REPEATS)
+                repeats = replace(run.scale.repeats, usual=2, slow=1)
+                fits = round_robin(contenders(workers, group, "fit", seconds), repeats)
                 failed = {each.method: each.failed for each in fits if each.failed}
                 alive = {name: worker for name, worker in workers.items() if name not in failed}
                 asking = contenders(alive, group, "predict", seconds, rows=run.scale.rows)
-                predictions = round_robin(asking, REPEATS)
+                predictions = round_robin(asking, repeats)
             failed |= {each.method: each.failed for each in predictions if each.failed}
             for method, reason in failed.items():
                 figures[method] = {"stopped": reason, "limit": limit}
@@ -135,15 +141,29 @@ class Curves(Part):
         for axis, label in AXES.items():
             points = self.series(records, axis)
             if points:
-                draw_axis(points, label, METHODS_DRAWN, folder / f"bench_{axis}.svg")
+                machines = [each["machine"] for each in records.values()]
+                caption = describe(max(machines, key=lambda each: each["date"]))
+                draw_axis(points, label, METHODS_DRAWN, caption, folder / f"bench_{axis}.svg")
 
     def section(self, records: dict[str, Record]) -> list[str]:  # noqa: D102
-        blocks = []
+        limits = [
+            each["limit"]
+            for record in records.values()
+            for each in record["figures"].values()
+            if "limit" in each
+        ]
+        blocks = [
+            "Two threads, 1,000 rows predicted. Against rows, the smallest leaf has half of their "
+            "square root; against anything else there are 10,000 rows, and 50 in the smallest "
+            "leaf. *cqrf, default* tries all features and has the default criterion, on censored "
+            "times. A cross marks where a method was taken no further, because its next point "
+            f"would have taken above {max(limits, default=20):g} s if time grew in proportion."
+        ]
         for axis, label in AXES.items():
             points = self.series(records, axis)
             if not points:
                 continue
-            picture = f"![Time and memory against the number of {label}](images/bench_{axis}.svg)"
+            picture = f"![Time and memory against {label}](images/bench_{axis}.svg)"
             rows = [[label, "method", "fit, s", "fit, MB", "predict, ms", "predict, MB"]]
             for value, figures in points:
                 for method in METHODS_DRAWN:

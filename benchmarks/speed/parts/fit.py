@@ -16,7 +16,7 @@ from speed.methods import (
     Setting,
 )
 from speed.parts import Part, Run, timings_of
-from speed.process import Job, contenders, fresh_figure, opened
+from speed.process import Job, contenders, fresh_figure
 from speed.ratios import Timing, Verdict, fastest, ratios, round_robin, scaled, spread
 from speed.store import Record
 from speed.tables import size_name, table
@@ -60,7 +60,7 @@ class Fit(Part):
 
     def _at(self, run: Run, setting: Setting) -> Record:
         jobs, scaled_methods = self._jobs(run, setting)
-        with opened(jobs, n_test=1) as workers:
+        with run.opened(jobs, n_test=1) as workers:
             timings = round_robin(contenders(workers, jobs, "fit"), run.scale.repeats)
             held = workers[on(OURS, THREADS[-1])].ask("held")
         few, many = run.scale.few_trees
@@ -88,9 +88,9 @@ class Fit(Part):
             if n >= MILLION:
                 for peer, target in AT_A_MILLION.items():
                     slow = self._best(times, peer)
-                    if slow is not None:
-                        what = f"fit, two threads: {peer} / cqrf"
-                        found.append(Verdict(what, where, ratios(slow, two), ">=", target))
+                    values = [] if slow is None else ratios(slow, two)
+                    what = f"fit, two threads: {peer} / cqrf"
+                    found.append(Verdict(what, where, values, ">=", target))
             if n >= TWO_THREADS[0]:
                 what = "fit: one thread / two"
                 found.append(Verdict(what, where, ratios(one, two), ">=", TWO_THREADS[1]))
@@ -155,7 +155,7 @@ class Criteria(Part):
     def _at(self, run: Run, setting: Setting) -> list[Record]:
         methods = (OURS_DEFAULT, OURS_RANDOM, OURS_BEST)
         jobs = {method: (method, setting) for method in methods}
-        with opened(jobs, n_test=1) as workers:
+        with run.opened(jobs, n_test=1) as workers:
             timings = round_robin(contenders(workers, jobs, "fit"), run.scale.repeats)
         return [asdict(each) for each in timings]
 
@@ -165,7 +165,7 @@ class Criteria(Part):
             OURS_CHOSEN: (OURS_CHOSEN, setting),
             OURS_DEFAULT: (OURS_DEFAULT, replace(setting, leaf=max(1, size // 2))),
         }
-        with opened(jobs, n_test=1) as workers:
+        with run.opened(jobs, n_test=1) as workers:
             timings = round_robin(contenders(workers, jobs, "fit"), run.scale.repeats)
         return [asdict(each) for each in timings]
 
@@ -208,7 +208,7 @@ class Shares(Part):
                 run,
                 key,
                 lambda method=method: [
-                    fresh_figure("shares_of_fit", method=method, **asdict(setting))
+                    fresh_figure("shares_of_fit", method=method, count=False, **asdict(setting))
                     for _ in range(run.scale.repeats.slow)
                 ],
             )

@@ -18,7 +18,7 @@ from speed.methods import (
     Setting,
 )
 from speed.parts import Part, Run, timings_of
-from speed.process import Job, Worker, contenders, each_or_none, opened
+from speed.process import Job, Worker, contenders, each_or_none
 from speed.ratios import Contender, Verdict, ratios, round_robin, spread
 from speed.store import Record
 from speed.tables import size_name, table
@@ -62,7 +62,7 @@ class Predict(Part):
         methods = (OURS, OURS_CENSORED, COMPRISK, QUANTILE_FOREST_ONE, QUANTILE_FOREST)
         jobs = {method: (method, setting) for method in methods}
         rows = run.scale.rows
-        with opened(jobs, rows) as workers:
+        with run.opened(jobs, rows) as workers:
             each_or_none(workers, lambda worker: grow(run, worker, jobs[worker.name]))
             peers = round_robin(contenders(workers, jobs, "predict", rows=rows), run.scale.repeats)
             ours = workers[OURS_CENSORED]
@@ -85,9 +85,13 @@ class Predict(Part):
         for where, record in records.items():
             times = timings_of(record["figures"]["timings"])
             found += [
-                Verdict(f"predict: {peer} / cqrf", where, ratios(times[peer], times[ours]), *target)
+                Verdict(
+                    f"predict: {peer} / cqrf",
+                    where,
+                    ratios(times[peer], times[ours]) if peer in times else [],
+                    *target,
+                )
                 for peer, ours, *target in PEERS
-                if peer in times
             ]
         for where, record in records.items():
             times = timings_of(record["figures"]["answers"])
@@ -138,7 +142,7 @@ class OneRow(Part):
     def _at(self, run: Run) -> list[dict[str, object]]:
         methods = (OURS, OURS_DEFAULT, SCIKIT_LEARN, QUANTILE_FOREST_ONE, QUANTILE_FOREST)
         jobs = {method: (method, run.scale.one_row) for method in methods}
-        with opened(jobs, n_test=min(100, run.scale.rows)) as workers:
+        with run.opened(jobs, n_test=min(100, run.scale.rows)) as workers:
             each_or_none(workers, lambda worker: grow(run, worker, jobs[worker.name]))
             timings = round_robin(contenders(workers, jobs, "one_row"), run.scale.repeats)
         return [asdict(each) for each in timings]
@@ -181,7 +185,7 @@ class Memory(Part):
     def _of(self, run: Run, rows: int, setting: Setting) -> Record:
         peaks = []
         for _ in range(run.scale.repeats.slow):
-            with opened({OURS: (OURS, replace(setting, threads=2))}, n_test=rows) as workers:
+            with run.opened({OURS: (OURS, replace(setting, threads=2))}, n_test=rows) as workers:
                 worker = workers[OURS]
                 worker.ask("load", path=None, threads=2)
                 peaks.append(worker.ask("predict", rows=rows)["peak_mb"])

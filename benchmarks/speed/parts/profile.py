@@ -37,7 +37,7 @@ class Profile(Part):
                 run,
                 f"{FIT}{size_name(n, leaf)}, {method}",
                 lambda method=method: [
-                    fresh_figure("shares_of_fit", method=method, **asdict(setting))
+                    fresh_figure("shares_of_fit", method=method, count=True, **asdict(setting))
                     for _ in range(run.scale.repeats.slow)
                 ],
             )
@@ -118,7 +118,9 @@ class Profile(Part):
                 if limit is not None:
                     add("member of a leaf added", where, values, limit)
                 leaves = figures["rows"] * figures["trees"]
-                found = [1e9 * each / leaves for each in figures["checks, binning and leaves"]]
+                before = statistics.median(figures["checks and binning"])
+                finding = [each - before for each in figures["checks, binning and leaves"]]
+                found = [1e9 * max(0.0, each) / leaves for each in finding]
                 levels = max(1, round(math.log2(figures["leaves"] / figures["trees"])))
                 add(
                     f"leaf found, {levels} levels of dependent reads",
