@@ -92,6 +92,10 @@ def draw_axis(
                 if xy:
                     curves[method] = xy
             _panel(ax, curves, [x for x, _ in points], title)
+            if task == "fit":
+                for method, x in ends_of_stopped(points, list(curves)).items():
+                    y = dict(curves[method])[x]
+                    ax.plot(x, y, marker="x", markersize=8, color=COLOURS[method], mew=2)
         for ax in axes[1]:
             ax.set_xlabel(label)
         figure.tight_layout(w_pad=1.5, rect=(0, 0.02 * len(caption), 1, 1))
@@ -122,9 +126,6 @@ def _panel(
             marker="o",
             markersize=3,
         )
-        if x[-1] != max(values) and title.startswith("fit, s"):
-            # Stopped by the limit.
-            ax.plot(x[-1], y[-1], marker="x", markersize=8, color=COLOURS[method], mew=2)
     ax.set_xlim(min(values) / 1.15, max(values) * 1.15)
     for direction in (ax.xaxis, ax.yaxis):
         direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
@@ -159,6 +160,19 @@ def _panel(
             },
             **at,
         )
+
+
+def ends_of_stopped(
+    points: Sequence[tuple[int, dict[str, Any]]], methods: Sequence[str]
+) -> dict[str, int]:
+    """Tell the last point of every method that was stopped: beside the first that it lacks."""
+    ends = {}
+    for method in methods:
+        stopped = [x for x, figures in points if "stopped" in figures.get(method, {})]
+        drawn = [x for x, figures in points if "fit" in figures.get(method, {})]
+        if stopped and drawn:
+            ends[method] = max(drawn) if min(stopped) > max(drawn) else min(drawn)
+    return ends
 
 
 def spread_out(heights: Sequence[float], apart: float) -> list[float]:

@@ -67,7 +67,7 @@ class Scale:
     few_trees: tuple[int, int] = (2, 5)
     whole_fits: int = 20_000
     one_row: Setting = _ONE_ROW
-    memory_rows: tuple[int, ...] = (1_000, 10_000, 100_000)
+    memory_rows: tuple[int, ...] = (1_000, 10_000, 100_000, 1_000_000)
     criteria: tuple[tuple[int, int, int], ...] = (
         (1_000, 10, 100),
         (10_000, 25, 100),

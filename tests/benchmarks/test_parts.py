@@ -9,7 +9,7 @@ from speed.machine_limits import self_cost_by_file
 from speed.memory import array_bytes
 from speed.methods import Data, Setting
 from speed.parts.curves import reason_to_stop, setting_at
-from speed.plots import spread_out
+from speed.plots import ends_of_stopped, spread_out
 from speed.store import Store
 
 
@@ -43,6 +43,14 @@ def test_labels_move_apart_and_stay_inside():
     top = [heights[k] for k in (3, 2, 1)]
     assert np.diff(top) == pytest.approx([0.1, 0.1])
     assert max(heights) <= 1.0
+
+
+def test_a_cross_stands_where_a_method_was_stopped():
+    go, stop = {"fit": {}}, {"stopped": "above 20 s"}
+    upwards = [(1, {"a": go, "b": go}), (2, {"a": go, "b": stop}), (3, {"a": go, "b": stop})]
+    assert ends_of_stopped(upwards, ["a", "b"]) == {"b": 1}
+    downwards = [(1, {"b": stop}), (2, {"b": go}), (3, {"b": go})]
+    assert ends_of_stopped(downwards, ["b"]) == {"b": 2}
 
 
 def test_stored_figures_are_measured_again_on_other_code_only(tmp_path):

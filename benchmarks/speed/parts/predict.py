@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 
 from speed.methods import (
@@ -32,6 +31,8 @@ PEERS = (
 FIRST = "5 quantiles"
 OTHERS = ("99 quantiles", "survival", "restricted mean")
 GROWING_THREADS = 2
+# A block of rows takes a few dozen megabytes at most.
+BLOCK_MB = 64.0
 
 
 def grow(run: Run, worker: Worker, job: Job) -> None:
@@ -178,14 +179,14 @@ class Memory(Part):
 
     def measure(self, run: Run) -> None:  # noqa: D102
         n, leaf = run.scale.sizes[0]
-        setting = Setting(n=n, leaf=leaf, trees=run.scale.trees)
+        setting = Setting(n=n, leaf=leaf, trees=min(20, run.scale.trees), threads=2)
         for rows in run.scale.memory_rows:
             self.once(run, f"{rows:,} rows", lambda rows=rows: self._of(run, rows, setting))
 
     def _of(self, run: Run, rows: int, setting: Setting) -> Record:
         peaks = []
         for _ in range(run.scale.repeats.slow):
-            with run.opened({OURS: (OURS, replace(setting, threads=2))}, n_test=rows) as workers:
+            with run.opened({OURS: (OURS, setting)}, n_test=rows) as workers:
                 worker = workers[OURS]
                 worker.ask("load", path=None, threads=2)
                 peaks.append(worker.ask("predict", rows=rows)["peak_mb"])
@@ -200,18 +201,16 @@ class Memory(Part):
 
     def verdicts(self, records: dict[str, Record]) -> list[Verdict]:  # noqa: D102
         sizes = self._sorted(records)
-        if len(sizes) < 2:
+        if not sizes:
             return []
-        fewer, most = sizes[-2:]
-        # Below a megabyte the system's own counting is too coarse for a ratio.
-        base = max(1.0, statistics.median(self._scratch(fewer)))
         return [
             Verdict(
-                "predict: scratch memory / that of a tenth of the rows",
-                f"{most['rows']:,} rows",
-                [each / base for each in self._scratch(most)],
+                "predict: memory beyond forest, data and answer, MB",
+                f"{sizes[-1]['rows']:,} rows",
+                self._scratch(sizes[-1]),
                 "<=",
-                1.5,
+                BLOCK_MB,
+                "{:.1f}",
             )
         ]
 
@@ -220,4 +219,8 @@ class Memory(Part):
         for figures in self._sorted(records):
             peak = spread(figures["peak_mb"], "{:.1f}")
             rows.append([f"{figures['rows']:,}", peak, f"{figures['answer_mb']:.1f}"])
-        return ["Beyond forest and data, two threads; a fresh process each.", table(rows)]
+        return [
+            "Beyond forest and data, 20 trees, two threads; a fresh process each. Rows are "
+            "answered in blocks: memory grows with the rows until they fill a block, and then no further.",
+            table(rows),
+        ]
