@@ -101,7 +101,7 @@ DEFAULT = Scale()
 
 FULL = replace(
     DEFAULT,
-    repeats=Repeats(usual=7, slow=3),
+    repeats=Repeats(usual=7, slow=2),
     whole_fits=10_000_000,
     axes=DEFAULT.axes | {"n": (*DEFAULT.axes["n"], 3_000_000, 10_000_000)},
     limit=300.0,

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Three dozen processes are started, which a busy machine may take minutes for.
+pytestmark = pytest.mark.timeout(600)
+
 # Starting a process takes longer than all that it does here: one neighbour shows that others work.
 WITHOUT = ["scikit-learn", "LightGBM rf", "comprisk", "quantile-forest, one sample"]
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "run.py"
@@ -17,7 +20,7 @@ def bench(folder, *arguments):
     places = ["--results", "results", "--cache", "cache", "--page", "docs/benchmarks.md"]
     command = [sys.executable, str(SCRIPT), "--scale", "tiny", *places, *arguments]
     command += ["--without", *WITHOUT]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=550)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

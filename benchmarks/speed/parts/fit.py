@@ -44,7 +44,13 @@ class Fit(Part):
     def measure(self, run: Run) -> None:  # noqa: D102
         for n, leaf in run.scale.sizes:
             setting = Setting(n=n, leaf=leaf, trees=run.scale.trees)
-            self.once(run, size_name(n, leaf), lambda setting=setting: self._at(run, setting))
+            self.once(
+                run,
+                size_name(n, leaf),
+                lambda setting=setting: self._at(run, setting),
+                # A longer run fits whole forests.
+                stale=lambda figures: figures["scaled"] and figures["n"] <= run.scale.whole_fits,
+            )
 
     def _jobs(self, run: Run, setting: Setting) -> tuple[dict[str, Job], list[str]]:
         """Jobs by name, and the methods that are scaled from few trees."""
@@ -89,7 +95,8 @@ class Fit(Part):
                 for peer, target in AT_A_MILLION.items():
                     slow = self._best(times, peer)
                     values = [] if slow is None else ratios(slow, two)
-                    what = f"fit, two threads: {peer} / cqrf"
+                    how = " (scaled from few trees)" if peer in figures["scaled"] else ""
+                    what = f"fit, two threads: {peer}{how} / cqrf"
                     found.append(Verdict(what, where, values, ">=", target))
             if n >= TWO_THREADS[0]:
                 what = "fit: one thread / two"

@@ -221,6 +221,7 @@ class Memory(Part):
             rows.append([f"{figures['rows']:,}", peak, f"{figures['answer_mb']:.1f}"])
         return [
             "Beyond forest and data, 20 trees, two threads; a fresh process each. Rows are "
-            "answered in blocks: memory grows with the rows until they fill a block, and then no further.",
+            "answered in blocks: memory grows with the rows until they fill a block, and then no "
+            "further.",
             table(rows),
         ]
