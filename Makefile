@@ -13,7 +13,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 # Directories too, so that a deleted file counts as a change.
 SOURCES := $(shell find src \( -name '__pycache__' -o -name '*.so' \) -prune -o -print)
-CPP := $(shell find src/engine $(wildcard tests/engine) -name '*.hpp' -o -name '*.cpp')
+CPP := $(shell find src/engine benchmarks $(wildcard tests/engine) -name '*.hpp' -o -name '*.cpp')
 
 # Scripts that draw the pictures of the user guide, one per page.
 GALLERY := $(filter-out examples/_gallery.py examples/demo.py examples/quickstart.py,$(wildcard examples/*.py))
@@ -31,7 +31,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench instructions accuracy coverage paper docs images
+.PHONY: help demo test pytest lint format bench bench-full instructions accuracy coverage paper docs images
 .PHONY: screenshots engine-test engine-test-thread coverage-gate mutation fuzz faults clean
 
 help: ## list the commands
@@ -58,9 +58,11 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 	ruff format .
 	clang-format -i $(CPP)
 
-bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed against the neighbours; ARGS go to benchmarks/run.py
+bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed and memory beside the neighbours; writes docs/benchmarks.md (half an hour)
 	$(BIN)/python benchmarks/run.py $(ARGS)
-	$(BIN)/python benchmarks/criteria.py
+
+bench-full: $(VENV)/.package $(VENV)/.extra-bench ## the same to ten million rows (hours), and the command line
+	$(BIN)/python benchmarks/run.py --scale full $(ARGS)
 	$(BIN)/python benchmarks/command_line.py
 
 instructions: $(VENV)/.created ## compare instruction counts of the engine's main loops with the stored ones (needs valgrind)
@@ -114,7 +116,7 @@ faults: $(VENV)/.package $(VENV)/.extra-test ## the memory limits of tests/fault
 
 clean: ## remove everything that these commands create
 	rm -rf $(VENV) build dist demo.png paper .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf benchmarks/results
+	rm -rf benchmarks/results benchmarks/.cache
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # $(1) names the build directory, $(2) the sanitizers. By default UBSan only prints what it finds.

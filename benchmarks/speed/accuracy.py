@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from contenders import (
-    LIGHTGBM,
-    OURS,
-    SCIKIT_LEARN,
-    Data,
-    fit_lightgbm,
-    our_forest,
-    scikit_learn_forest,
-)
-from sklearn.metrics import mean_squared_error, r2_score
 
-N_TEST = 5000
+from speed.methods import LIGHTGBM, METHODS, OURS, SCIKIT_LEARN, Data, Setting
+
+N_TEST = 5_000
 # Rows of the weight matrix that are held at once: all of them would not fit into memory.
 BLOCK = 250
 
@@ -38,8 +29,9 @@ class Accuracy:
 
     def add(self, y: np.ndarray, means: np.ndarray, leaves: float) -> None:
         """Score the means of one seed's test rows, both of shape (m,)."""
-        self.mse.append(float(mean_squared_error(y, means)))
-        self.r2.append(float(r2_score(y, means)))
+        mse = float(np.mean((y - means) ** 2))
+        self.mse.append(mse)
+        self.r2.append(1.0 - mse / float(y.var()))
         self.leaves.append(float(leaves))
 
     def excess_of(self, other: Accuracy) -> tuple[float, float]:
@@ -49,31 +41,31 @@ class Accuracy:
         return statistics.mean(values), spread / len(values) ** 0.5
 
 
-def measure_accuracy(
-    n: int, leaf: int, *, seeds: int, threads: int, progress: Callable[[str], None]
-) -> list[Accuracy]:
+def measure_accuracy(setting: Setting, seeds: int) -> list[Accuracy]:
+    """Grow every forest on new data for each seed."""
     ours, peer, same_weights, lightgbm = answers = [
         Accuracy(method) for method in (OURS, SCIKIT_LEARN, SAME_WEIGHTS, LIGHTGBM)
     ]
     for seed in range(seeds):
-        progress(f"accuracy, seed {seed + 1} of {seeds}")
-        data = Data.draw(n, N_TEST, seed=1000 + seed)
+        data = Data.draw(setting.n, N_TEST, seed=1000 + seed)
 
-        forest = our_forest(leaf, threads, seed).fit(data.X, data.y)
+        forest = METHODS[OURS].fit(data, setting, seed)
         blocks = np.array_split(data.X_test, -(-N_TEST // BLOCK))
         means = np.concatenate([forest.forest_weights(block) @ data.y for block in blocks])
         ours.add(data.y_test, means, forest.apply(data.X).max(axis=0).mean() + 1)
 
-        trees = scikit_learn_forest(leaf, threads, seed).fit(data.X, data.y)
+        trees = METHODS[SCIKIT_LEARN].fit(data, setting, seed)
         leaves = np.mean([tree.get_n_leaves() for tree in trees.estimators_])
         peer.add(data.y_test, trees.predict(data.X_test), leaves)
         means = _means_over_all_rows(trees.apply(data.X), trees.apply(data.X_test), data.y)
         same_weights.add(data.y_test, means, leaves)
 
-        booster = fit_lightgbm(data, leaf, threads, seed)
+        if not METHODS[LIGHTGBM].installed:
+            continue
+        booster = METHODS[LIGHTGBM].fit(data, setting, seed)
         leaves = np.mean([tree["num_leaves"] for tree in booster.dump_model()["tree_info"]])
         lightgbm.add(data.y_test, booster.predict(data.X_test), leaves)
-    return answers
+    return [each for each in answers if each.mse]
 
 
 def _means_over_all_rows(

@@ -1,0 +1,108 @@
+"""The largest fit, wide data, many categories, and memory before the first tree."""
+
+from __future__ import annotations
+
+from speed.parts import Part, Run
+from speed.process import fresh_figure
+from speed.ratios import Verdict, spread
+from speed.store import Record
+from speed.tables import table
+
+GIB = 12.0
+WHOLE, BEFORE, WIDE, CATEGORIES = "whole: ", "before the trees: ", "wide: ", "categories: "
+
+
+class Inputs(Part):
+    """Data of unusual shapes."""
+
+    name = "inputs"
+    title = "Large, wide and categorical data"
+
+    def measure(self, run: Run) -> None:  # noqa: D102
+        scale = run.scale
+        n, p = scale.wide
+        for label, parameters in (("all features", {}), ("a third", {"max_features": 1 / 3})):
+            self.once(
+                run,
+                f"{WIDE}n = {n:,}, p = {p:,}, {label}",
+                lambda parameters=parameters: fresh_figure(
+                    "wide", n=n, p=p, trees=scale.trees, parameters=parameters
+                ),
+            )
+        for count in (200, 20_000):
+            self.once(
+                run,
+                f"{CATEGORIES}{count:,} among {scale.categories:,} rows, 20 trees",
+                lambda count=count: fresh_figure(
+                    "categories", n_categories=count, n=scale.categories, trees=20
+                ),
+            )
+        if scale.large is not None:
+            n, p, drawn = scale.large
+            parameters = {
+                "criterion": "mse",
+                "max_features": 1 / 3,
+                "min_samples_leaf": max(1, drawn // 2_000),
+                "max_samples": drawn,
+            }
+            self.once(
+                run,
+                f"{WHOLE}n = {n:,}, p = {p}, float32, {drawn:,} rows a tree",
+                lambda: fresh_figure(
+                    "whole",
+                    n=n,
+                    p=p,
+                    trees=scale.trees,
+                    rows=min(n, 100_000),
+                    parameters=parameters,
+                ),
+            )
+        if scale.before_trees is not None:
+            n = scale.before_trees
+            for name in scale.containers:
+                self.once(
+                    run,
+                    f"{BEFORE}n = {n:,}, p = 20, {name}",
+                    lambda name=name: fresh_figure("before_trees", container=name, n=n, p=20),
+                )
+
+    def verdicts(self, records: dict[str, Record]) -> list[Verdict]:  # noqa: D102
+        what = "fit and score: peak memory, GiB"
+        found = _with(records, WHOLE)
+        if not found:
+            return [Verdict(what, "n = 10,000,000 (`make bench-full`)", [], "<=", GIB)]
+        return [
+            Verdict(
+                what,
+                key.removeprefix(WHOLE),
+                [max(figures["fit peak GiB"], figures["score peak GiB"])],
+                "<=",
+                GIB,
+                "{:.1f}",
+            )
+            for key, figures in found
+        ]
+
+    def section(self, records: dict[str, Record]) -> list[str]:  # noqa: D102
+        blocks = []
+        texts = {
+            WHOLE: "Fit and score (100,000 rows x 3 quantiles) on two threads; peak memory of the "
+            "whole process, data and libraries included.",
+            WIDE: "Default parameters, two threads.",
+            CATEGORIES: "One column of many categories beside four numbers, two threads.",
+            BEFORE: "Memory of a fit up to its first tree in megabytes, beyond the data: nothing "
+            "is copied in float64.",
+        }
+        for prefix, text in texts.items():
+            found = list(_with(records, prefix))
+            if found:
+                rows = [["data", *found[0][1]]]
+                for key, figures in found:
+                    cells = [spread([each], "{:.2f}") for each in figures.values()]
+                    rows.append([key.removeprefix(prefix), *cells])
+                blocks += [text, table(rows)]
+        return blocks
+
+
+def _with(records: dict[str, Record], prefix: str) -> list[tuple[str, Record]]:
+    return [(key, each["figures"]) for key, each in records.items() if key.startswith(prefix)]

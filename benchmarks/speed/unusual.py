@@ -1,0 +1,143 @@
+"""Data of unusual shapes: very many rows, columns or categories, frames, sparse arrays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from speed import memory
+
+Figures = dict[str, Any]
+
+
+def timed(run: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def draw_normal(n: int, p: int, dtype: type = np.float64) -> tuple[NDArray[Any], ...]:
+    """Draw normal features, log-normal times that depend on two of them, a third censored."""
+    rng = np.random.default_rng(0)
+    X = np.empty((n, p), dtype=dtype)
+    rng.standard_normal(dtype=dtype, out=X)
+    T = np.exp(X[:, 0] + 0.5 * X[:, 1] + rng.normal(size=n))
+    C = rng.exponential(3.0, n)
+    return X, np.minimum(T, C), T <= C
+
+
+class Grown(Exception):
+    """Raised where the trees would begin to grow."""
+
+
+def before_trees(container: str, n: int, p: int) -> Figures:
+    """Peak memory of a fit up to its first tree, beyond the data themselves, in megabytes."""
+    import cqrf.forest
+    from cqrf import CensoredQuantileForest
+
+    X, y, event = draw_normal(n, p, np.float32)
+    X = CONTAINERS[container](X)
+    held: Figures = {}
+
+    def stop(bins: NDArray[np.uint8], binner: Any, target: Any, *_: Any, **__: Any) -> None:
+        held["bins"] = bins.nbytes / 1e6
+        arrays = (target.times, target.time_index, target.event, target.order)
+        held["outcome"] = sum(array.nbytes for array in arrays) / 1e6
+        raise Grown
+
+    cqrf.forest.grow_trees = stop  # type: ignore[assignment]
+    memory.forget_peak()
+    start = memory.resident_mb()
+    with suppress(Grown):
+        CensoredQuantileForest(1, min_samples_leaf=500, n_jobs=2).fit(X, y, event)
+    growth = memory.peak_mb() - start
+    return {"peak growth": growth, **held, "scratch": growth - held["bins"] - held["outcome"]}
+
+
+def whole(n: int, p: int, trees: int, rows: int, parameters: dict[str, Any]) -> Figures:
+    """Fit and score at full size; peak memory of the process, data and libraries included."""
+    from cqrf import CensoredQuantileForest
+
+    X, y, event = draw_normal(n, p, np.float32)
+    forest = CensoredQuantileForest(trees, n_jobs=2, random_state=0, **parameters)
+    memory.forget_peak()
+    fit = timed(lambda: forest.fit(X, y, event))
+    peak = memory.peak_mb()
+    memory.forget_peak()
+    score = timed(lambda: forest.predict(X[:rows], [0.1, 0.5, 0.9]))
+    gib = 1e6 / 2**30
+    return {
+        "fit seconds": fit,
+        "fit peak GiB": peak * gib,
+        "score seconds": score,
+        "score peak GiB": memory.peak_mb() * gib,
+        "bytes per row and tree": sum(memory.array_bytes(forest).values()) / n / trees,
+    }
+
+
+def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
+    """Few rows of many columns."""
+    from cqrf import CensoredQuantileForest
+
+    X, y, event = draw_normal(n, p)
+    forest = CensoredQuantileForest(trees, n_jobs=2, random_state=0, **parameters)
+    memory.forget_peak()
+    before = memory.resident_mb()
+    fit = timed(lambda: forest.fit(X, y, event))
+    return {
+        "fit seconds": fit,
+        "peak MB": memory.peak_mb() - before,
+        "1,000 rows, seconds": timed(lambda: forest.predict(X[:1000], 0.5)),
+    }
+
+
+def categories(n_categories: int, n: int, trees: int) -> Figures:
+    """Fit a column of many categories, of which a tenth make up half of the rows."""
+    import pandas as pd
+
+    from cqrf import CensoredQuantileForest
+
+    X, y, event = draw_normal(n, 4)
+    rng = np.random.default_rng(1)
+    codes = (n_categories * rng.random(n) ** 3).astype(int)
+    frame = pd.DataFrame(X).add_prefix("x")
+    frame["c"] = pd.Categorical.from_codes(codes, [f"c{k:07d}" for k in range(n_categories)])
+    y = y * np.exp(rng.normal(size=n_categories))[codes]
+    forest = CensoredQuantileForest(trees, min_samples_leaf=100, n_jobs=2)
+    memory.forget_peak()
+    before = memory.resident_mb()
+    fit = timed(lambda: forest.fit(frame, y, event))
+    return {
+        "fit seconds": fit,
+        "peak MB": memory.peak_mb() - before,
+        "1,000 rows, seconds": timed(lambda: forest.predict(frame[:1000], 0.5)),
+    }
+
+
+def _as_frame(library: str) -> Callable[[NDArray[Any]], Any]:
+    def contain(X: NDArray[Any]) -> Any:
+        module = __import__(library)
+        return module.DataFrame({f"x{j}": X[:, j].copy() for j in range(X.shape[1])})
+
+    return contain
+
+
+def _as_sparse(X: NDArray[Any]) -> Any:
+    from scipy import sparse
+
+    X[np.random.default_rng(1).random(X.shape, dtype=np.float32) > 0.05] = 0.0
+    return sparse.csr_array(X)
+
+
+CONTAINERS: dict[str, Callable[[NDArray[Any]], Any]] = {
+    "float32, C order": lambda X: X,
+    "float32, Fortran order": np.asfortranarray,
+    "pandas of float32": _as_frame("pandas"),
+    "polars of float32": _as_frame("polars"),
+    "CSR of float32, 5% stored": _as_sparse,
+}
