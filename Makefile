@@ -73,7 +73,7 @@ accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten model
 	$(BIN)/python benchmarks/leaf_size.py $(ARGS)
 
 coverage: $(VENV)/.package $(VENV)/.extra-bench $(VENV)/.extra-demo ## measure coverage and width of intervals and bounds; writes docs/coverage.md (half an hour)
-	$(BIN)/python benchmarks/coverage.py --markdown docs/coverage.md $(ARGS)
+	$(BIN)/python benchmarks/interval_coverage.py --markdown docs/coverage.md $(ARGS)
 
 paper: $(VENV)/.package $(VENV)/.extra-paper ## rerun every experiment of the paper at its full size (hours); ARGS="--quick" takes minutes
 	$(BIN)/cqrf paper run all --out paper $(ARGS)

@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from coverage import CONFIDENCE, GROUP_SIZE, GROUPED_TREES, LEVELS, SETTINGS, Setting
+from interval_coverage import CONFIDENCE, GROUP_SIZE, GROUPED_TREES, LEVELS, SETTINGS, Setting
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import norm

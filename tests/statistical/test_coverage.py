@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from coverage import LITTLE_BAGS, LOWER_BOUNDS, SETTINGS, figure, measure, page
+from interval_coverage import LITTLE_BAGS, LOWER_BOUNDS, SETTINGS, figure, measure, page
 
 REPLICATIONS = 24
 # Of a mean that is right, fewer than one in 500 is so many standard errors away (t with 23

@@ -3,7 +3,7 @@
 Intervals of T: the forest's own, conformal ones from held-out rows (half of the n rows are kept
 for that) and from out-of-bag rows. Confidence intervals of quantiles: little bags.
 
-    python benchmarks/coverage.py --markdown docs/coverage.md
+    python benchmarks/interval_coverage.py --markdown docs/coverage.md
 """
 
 from __future__ import annotations
