@@ -1,6 +1,7 @@
 #include <nanobind/stl/string.h>
 
 #include "../index.hpp"
+#include "../simd.hpp"
 #include "arrays.hpp"
 
 NB_MODULE(_engine, module) {
@@ -13,6 +14,14 @@ NB_MODULE(_engine, module) {
 
   module.attr("MAX_ROWS") = kMaxRows;
   module.attr("MAX_FEATURES") = kMaxFeatures;
+
+  module.def(
+      "isa", [] { return std::string(name(isa())); },
+      "The instructions that kernels use: 'portable', 'avx2' or 'avx512'.");
+  module.def(
+      "force_isa", [](const std::string& name) { force_isa(isa_named(name)); },
+      nanobind::arg("name"),
+      "For tests: makes kernels use these instructions; ValueError where the machine lacks them.");
 
   module.def(
       "fail_in_worker",
