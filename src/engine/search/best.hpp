@@ -17,6 +17,8 @@ class BestSearch {
   using Stat = typename Rule::Stat;
   using Node = NodeView<Rule>;
 
+  static constexpr bool kCarriesBins = false;
+
   BestSearch(const BinnedFeatures&, std::size_t, int) : cells_(kGroup * kBinCells) {}
 
   // Replaces `best` when a cut of one of `features` is better.
@@ -76,9 +78,10 @@ class BestSearch {
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
       if constexpr (!Small) node.prefetch(i);
       const Bin* row = node.features.row(node.rows[i].rank);
-      const Stat label = node.labels[i];
+      const typename Rule::Label label = node.labels[i];
+      const std::uint32_t weight = node.rows[i].weight;
       for (std::size_t j = 0; j < Size; ++j) {
-        cells[j * kBinCells + row[feature[j]]] += label;
+        Rule::add(cells[j * kBinCells + row[feature[j]]], label, weight);
         if constexpr (Small) insert(occupied[j], row[feature[j]]);
       }
     }
@@ -173,7 +176,7 @@ class BestSearch {
     const bool any_missing = cells[missing_bin].count() > 0;
     categories_.clear();
     each(node, feature, occupied, [&](Bin bin) {
-      if (cells[bin].count() > 0) categories_.push_back({Rule::order(cells[bin]), bin});
+      if (cells[bin].count() > 0) categories_.push_back({node.rule.order(cells[bin]), bin});
     });
     std::sort(categories_.begin(), categories_.end());
     Stat left{};
