@@ -17,8 +17,6 @@ class BestSearch {
   using Stat = typename Rule::Stat;
   using Node = NodeView<Rule>;
 
-  static constexpr bool kCarriesBins = false;
-
   BestSearch(const BinnedFeatures&, std::size_t, int) : cells_(kGroup * kBinCells) {}
 
   // Replaces `best` when a cut of one of `features` is better.
@@ -63,21 +61,30 @@ class BestSearch {
   // Histograms are all zero on entry.
   template <std::size_t Size>
   void fill(const Node& node, std::span<const std::uint32_t> group) {
-    if (node.rows.size() < kSmall)
-      fill<Size, true>(node, group);
-    else
-      fill<Size, false>(node, group);
+    const bool small = node.rows.size() < kSmall;
+    if (node.carried.first != nullptr) {
+      small ? fill<Size, true, true>(node, group) : fill<Size, false, true>(node, group);
+    } else {
+      small ? fill<Size, true, false>(node, group) : fill<Size, false, false>(node, group);
+    }
   }
 
-  template <std::size_t Size, bool Small>
+  template <std::size_t Size, bool Small, bool Carried>
   void fill(const Node& node, std::span<const std::uint32_t> group) {
     std::array<std::uint32_t, Size> feature;
     std::copy_n(group.begin(), Size, feature.begin());
     std::array<BinSet, Size> occupied{};
     Stat* cells = cells_.data();
+    const Bin* const carried = Carried ? node.carried.first->bin.data() : nullptr;
+    const std::size_t stride = node.carried.stride * kLanes;
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      if constexpr (!Small) node.prefetch(i);
-      const Bin* row = node.features.row(node.rows[i].rank);
+      const Bin* row;
+      if constexpr (Carried) {
+        row = carried + i * stride;
+      } else {
+        if constexpr (!Small) node.prefetch(i);
+        row = node.features.row(node.rows[i].rank);
+      }
       const typename Rule::Label label = node.labels[i];
       const std::uint32_t weight = node.rows[i].weight;
       for (std::size_t j = 0; j < Size; ++j) {

@@ -54,6 +54,7 @@ struct LaneRows {
   std::size_t stride = 1;
 
   const Lanes& operator[](std::size_t i) const { return first[i * stride]; }
+  LaneRows from(std::size_t i) const { return {first + i * stride, stride}; }
 };
 
 template <class Rule>

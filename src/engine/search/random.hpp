@@ -18,8 +18,6 @@ class RandomSearch {
  public:
   using Stat = typename Rule::Stat;
   using Node = NodeView<Rule>;
-  // Nodes come with the bins of their rows side by side, where there are few features.
-  static constexpr bool kCarriesBins = true;
 
   RandomSearch(const BinnedFeatures& features, std::size_t n_rows, int n_thresholds)
       : rows_(features, n_rows), n_thresholds_(n_thresholds) {}
@@ -101,7 +99,7 @@ class RandomSearch {
 
   // Up to sixteen features side by side.
   void examine_lanes(const Node& node, const Group& group, Random& random, Split<Rule>& best) {
-    const LaneExtremes found = lane_extremes(group.rows, node.rows.size());
+    const LaneExtremes found = lane_extremes(isa_, group.rows, node.rows.size());
     std::array<Range, kLanes> range{};
     for (std::size_t j = 0; j < group.size; ++j) {
       const std::uint32_t feature = group.feature[j];
@@ -135,7 +133,7 @@ class RandomSearch {
       cuts.drawn |= drawn;
       // Between the lowest and the highest bin there is a row on either side.
       if (node.min_leaf == 1) return cuts;
-      lane_counts(group.rows, node.rows.size(), cuts.at, cuts.count);
+      lane_counts(isa_, group.rows, node.rows.size(), cuts.at, cuts.count);
       waiting = 0;
       for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
@@ -254,6 +252,7 @@ class RandomSearch {
 
   PaddedRows rows_;
   int n_thresholds_;
+  Isa isa_ = isa();
   std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node
   CutScorer<Rule> scorer_;
   std::array<std::uint32_t, kBinCells> count_{};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -23,14 +22,6 @@ namespace {
 constexpr std::uint64_t kNodeStream = 0x5a13;
 constexpr LeafId kNoLeaf = std::numeric_limits<LeafId>::max();
 
-// Sixteen features of a row, from feature 16 `block` on, fewer if there are no more.
-Lanes load_block(const Bin* from, const BinnedFeatures& features, std::size_t block) {
-  Lanes lanes;
-  const std::size_t size = std::min(kLanes, features.n_features - block * kLanes);
-  std::memcpy(lanes.bin.data(), from, size);
-  return lanes;
-}
-
 // One grower serves all rules: the rule relabels and scores, the search proposes cuts.
 template <class Rule, class Search>
 class Grower final : public TreeGrower {
@@ -44,6 +35,7 @@ class Grower final : public TreeGrower {
         rule_(data.outcomes),
         search_(data.features, data.sampling.n_rows, options.n_thresholds),
         carried_(carried_lanes(data.features.n_features)),
+        padded_(data.features, data.sampling.n_rows),
         feature_order_(data.features.n_features),
         all_rows_(data.sampling.honest || data.sampling.grouped() ? 0 : data.sampling.n_rows) {
     std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
@@ -86,7 +78,7 @@ class Grower final : public TreeGrower {
   static std::size_t carried_lanes(std::size_t n_features) {
     constexpr std::size_t kMostLanes = 2;
     const std::size_t lanes = (n_features + kLanes - 1) / kLanes;
-    return Search::kCarriesBins && lanes <= kMostLanes ? lanes : 0;
+    return lanes <= kMostLanes ? lanes : 0;
   }
 
   // A node that waits to be split: [begin, end) of the rows of its side.
@@ -111,8 +103,7 @@ class Grower final : public TreeGrower {
       const std::uint32_t weight = data_.weight.empty() ? 1 : data_.weight[rank];
       root.row[i] = {rank, weight * drawn.multiplicity[i]};
       for (std::size_t block = 0; block < carried_; ++block)
-        root.bins[i * carried_ + block] =
-            load_block(data_.features.row(rank) + block * kLanes, data_.features, block);
+        root.bins[i * carried_ + block] = load_lanes(padded_.row(rank) + block * kLanes);
     }
     if constexpr (!Rule::kPerNode) rule_.relabel(root.row, root.label.data());
     leaf_of_.assign(data_.sampling.n_rows, kNoLeaf);
@@ -273,6 +264,7 @@ class Grower final : public TreeGrower {
   Rule rule_;
   Search search_;
   std::size_t carried_;  // sixteen lanes each
+  PaddedRows padded_;
   std::array<Rows, 2> sides_;
   std::vector<std::uint32_t> feature_order_;
   std::vector<Rank> all_rows_;
