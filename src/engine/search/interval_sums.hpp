@@ -23,7 +23,7 @@ struct IntervalSums {
 };
 
 // Sums of the rows of one interval, in registers. `add` takes the weight of a row and its rho times
-// that weight; `take` writes the sums and begins anew.
+// that weight; `add_two` takes two rows of weight one; `take` writes the sums and begins anew.
 template <Isa>
 class PassingSums {
  public:
@@ -35,6 +35,10 @@ class PassingSums {
       weight_[lane] += mask & weight;
       rho_[lane] += mask & rho;
     }
+  }
+  void add_two(const Lanes& first, const Lanes& second, std::uint32_t rho, std::uint32_t rho2) {
+    add(first, 1, static_cast<std::int32_t>(rho));
+    add(second, 1, static_cast<std::int32_t>(rho2));
   }
   void take(std::int32_t* weight, std::int32_t* rho) {
     std::copy_n(weight_.begin(), kLanes, weight);
@@ -57,8 +61,7 @@ class PassingSums<Isa::kPortable> {
   explicit PassingSums(const Lanes& cuts) : cuts_(load(&cuts)) {}
 
   void add(const Lanes& bins, std::int32_t weight, std::int32_t rho) {
-    const __m128i bin = load(&bins);
-    const __m128i passed = _mm_cmpeq_epi8(_mm_min_epu8(bin, cuts_), bin);
+    const __m128i passed = passing(bins);
     const __m128i low = _mm_unpacklo_epi8(passed, passed);
     const __m128i high = _mm_unpackhi_epi8(passed, passed);
     const __m128i mask[] = {_mm_unpacklo_epi16(low, low), _mm_unpackhi_epi16(low, low),
@@ -66,6 +69,21 @@ class PassingSums<Isa::kPortable> {
     for (std::size_t q = 0; q < 4; ++q) {
       weight_[q] = _mm_add_epi32(weight_[q], _mm_and_si128(mask[q], _mm_set1_epi32(weight)));
       rho_[q] = _mm_add_epi32(rho_[q], _mm_and_si128(mask[q], _mm_set1_epi32(rho)));
+    }
+  }
+  // Masks of two rows side by side, which a multiplication with their rho adds up.
+  void add_two(const Lanes& first, const Lanes& second, std::uint32_t rho, std::uint32_t rho2) {
+    const __m128i a = passing(first);
+    const __m128i b = passing(second);
+    const __m128i low = _mm_unpacklo_epi8(a, b);
+    const __m128i high = _mm_unpackhi_epi8(a, b);
+    const __m128i mask[] = {_mm_unpacklo_epi8(low, low), _mm_unpackhi_epi8(low, low),
+                            _mm_unpacklo_epi8(high, high), _mm_unpackhi_epi8(high, high)};
+    const __m128i both = _mm_set1_epi32(static_cast<std::int32_t>(rho | rho2 << 16));
+    const __m128i one = _mm_set1_epi16(1);
+    for (std::size_t q = 0; q < 4; ++q) {
+      weight_[q] = _mm_sub_epi32(weight_[q], _mm_madd_epi16(mask[q], one));
+      rho_[q] = _mm_sub_epi32(rho_[q], _mm_madd_epi16(mask[q], both));
     }
   }
   void take(std::int32_t* weight, std::int32_t* rho) {
@@ -80,6 +98,9 @@ class PassingSums<Isa::kPortable> {
   static __m128i load(const Lanes* lanes) {
     return _mm_load_si128(reinterpret_cast<const __m128i*>(lanes));
   }
+  __m128i passing(const Lanes& bins) const {
+    return _mm_cmpeq_epi8(_mm_min_epu8(load(&bins), cuts_), load(&bins));
+  }
 
   __m128i cuts_;
   __m128i weight_[4] = {};
@@ -93,14 +114,26 @@ class PassingSums<Isa::kAvx2> {
       : cuts_(_mm_load_si128(reinterpret_cast<const __m128i*>(&cuts))) {}
 
   CQRF_AVX2 void add(const Lanes& bins, std::int32_t weight, std::int32_t rho) {
-    const __m128i bin = _mm_load_si128(reinterpret_cast<const __m128i*>(&bins));
-    const __m128i passed = _mm_cmpeq_epi8(_mm_min_epu8(bin, cuts_), bin);
+    const __m128i passed = passing(bins);
     const __m256i mask[] = {_mm256_cvtepi8_epi32(passed),
                             _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(passed, passed))};
     for (std::size_t h = 0; h < 2; ++h) {
       weight_[h] =
           _mm256_add_epi32(weight_[h], _mm256_and_si256(mask[h], _mm256_set1_epi32(weight)));
       rho_[h] = _mm256_add_epi32(rho_[h], _mm256_and_si256(mask[h], _mm256_set1_epi32(rho)));
+    }
+  }
+  CQRF_AVX2 void add_two(const Lanes& first, const Lanes& second, std::uint32_t rho,
+                         std::uint32_t rho2) {
+    const __m128i a = passing(first);
+    const __m128i b = passing(second);
+    const __m256i mask[] = {_mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b)),
+                            _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b))};
+    const __m256i both = _mm256_set1_epi32(static_cast<std::int32_t>(rho | rho2 << 16));
+    const __m256i one = _mm256_set1_epi16(1);
+    for (std::size_t h = 0; h < 2; ++h) {
+      weight_[h] = _mm256_sub_epi32(weight_[h], _mm256_madd_epi16(mask[h], one));
+      rho_[h] = _mm256_sub_epi32(rho_[h], _mm256_madd_epi16(mask[h], both));
     }
   }
   CQRF_AVX2 void take(std::int32_t* weight, std::int32_t* rho) {
@@ -112,6 +145,11 @@ class PassingSums<Isa::kAvx2> {
   }
 
  private:
+  CQRF_AVX2 __m128i passing(const Lanes& bins) const {
+    const __m128i bin = _mm_load_si128(reinterpret_cast<const __m128i*>(&bins));
+    return _mm_cmpeq_epi8(_mm_min_epu8(bin, cuts_), bin);
+  }
+
   __m128i cuts_;
   __m256i weight_[2] = {};
   __m256i rho_[2] = {};
@@ -128,6 +166,11 @@ class PassingSums<Isa::kAvx512> {
         _mm_cmple_epu8_mask(_mm_load_si128(reinterpret_cast<const __m128i*>(&bins)), cuts_);
     weight_ = _mm512_mask_add_epi32(weight_, passed, weight_, _mm512_set1_epi32(weight));
     rho_ = _mm512_mask_add_epi32(rho_, passed, rho_, _mm512_set1_epi32(rho));
+  }
+  CQRF_AVX512 void add_two(const Lanes& first, const Lanes& second, std::uint32_t rho,
+                           std::uint32_t rho2) {
+    add(first, 1, static_cast<std::int32_t>(rho));
+    add(second, 1, static_cast<std::int32_t>(rho2));
   }
   CQRF_AVX512 void take(std::int32_t* weight, std::int32_t* rho) {
     _mm512_store_si512(weight, weight_);
@@ -153,7 +196,14 @@ struct SumIntervals {
     sums = {};
     PassingSums<kIsa> passing(cuts);
     std::size_t interval = labels[0].interval();
-    for (std::size_t i = 0; i < sampled.size(); ++i) {
+    const std::size_t n = sampled.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      if constexpr (!Weighted) {
+        // Rows are in time order: if the second is still in the interval, so is the first.
+        for (; i + 1 < n && labels[i + 1].interval() == interval; i += 2)
+          passing.add_two(rows[i], rows[i + 1], labels[i].rho(), labels[i + 1].rho());
+        if (i == n) break;
+      }
       const DistributionRule::Label label = labels[i];
       if (label.interval() != interval) [[unlikely]] {
         passing.take(sums.weight[interval].data(), sums.rho[interval].data());
