@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from cqrf import _engine
+from cqrf import CensoredQuantileForest, _engine
 
 NAMES = ["portable", "avx2", "avx512"]
 # What /proc/cpuinfo calls the instructions of each set.
@@ -88,3 +89,43 @@ def test_environment_variable_is_wrong():
 def test_empty_environment_variable_chooses_the_best():
     best = max((name for name in NAMES if offered(name)), key=NAMES.index)
     assert run("print(_engine.isa())", "").stdout == f"{best}\n"
+
+
+def draw(n, p, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, p))
+    X[rng.random((n, p)) < 0.05] = np.nan
+    X[:, p - 1] = rng.integers(0, 7, n)
+    T = np.exp(np.nan_to_num(X[:, 0]) + 0.5 * rng.normal(size=n))
+    C = rng.exponential(4.0, n)
+    return X, np.minimum(T, C), T <= C, rng.integers(1, 5, n)
+
+
+ARRAYS = ["nodes", "node_offset", "subsets", "subset_offset", "leaf_start"]
+
+
+@pytest.mark.parametrize("p", [4, 16, 19, 40])
+@pytest.mark.parametrize("n_thresholds", [None, 1, 2])
+@pytest.mark.parametrize("criterion", ["distribution", "mse", "quantile", "logrank"])
+def test_trees_do_not_depend_on_the_instructions(criterion, n_thresholds, p, restored):
+    X, time, event, weight = draw(300, p, seed=p)
+    first = None
+    for name in filter(offered, NAMES):
+        _engine.force_isa(name)
+        grown = []
+        for sample_weight in (None, weight):
+            for parameters in ({"min_samples_leaf": 7}, {"bootstrap": True, "max_features": 3}):
+                forest = CensoredQuantileForest(
+                    3,
+                    criterion=criterion,
+                    n_thresholds=n_thresholds,
+                    categorical_features=[p - 1],
+                    random_state=0,
+                    **{"min_samples_split": 20, **parameters},
+                )
+                forest.fit(X, time, event, sample_weight=sample_weight)
+                grown += [getattr(forest.trees_, array) for array in ARRAYS]
+                grown.append(forest.apply(X))
+        first = first or grown
+        for a, b in zip(first, grown, strict=True):
+            np.testing.assert_array_equal(a, b)

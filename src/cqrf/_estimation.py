@@ -23,7 +23,7 @@ SOLVERS = ("root", "argmin")
 INTERPOLATIONS = ("midpoint", "lower", "linear")
 UNREACHED = ("clip", "nan", "inf")
 
-# Where `time_resolution` is "auto" (docs/design/0007).
+# Where `time_resolution` is "auto" (docs/design/0008).
 _EXACT_ROWS = 2**15
 _LEVELS = 2**13
 

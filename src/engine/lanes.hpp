@@ -1,8 +1,8 @@
 // Sixteen bytes at once: the bins of up to sixteen features of a row, or sixteen flags.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -53,12 +53,18 @@ inline std::uint64_t flag_bits(const std::uint8_t* flags) {
 #endif
 }
 
-// Lane by lane; a fixed number of bytes, which compilers turn into one instruction.
-inline void take_lower(Lanes& a, const Lanes& b) {
-  for (std::size_t j = 0; j < kLanes; ++j) a.bin[j] = std::min(a.bin[j], b.bin[j]);
-}
-inline void take_higher(Lanes& a, const Lanes& b) {
-  for (std::size_t j = 0; j < kLanes; ++j) a.bin[j] = std::max(a.bin[j], b.bin[j]);
+// A vector of the compiler's (GCC and Clang), not of one processor's: a loop over the bytes of an
+// array would be taken apart and put together in another way.
+using LaneVector = std::uint8_t __attribute__((vector_size(kLanes)));
+inline LaneVector vector_of(const Lanes& lanes) { return std::bit_cast<LaneVector>(lanes); }
+inline Lanes lanes_of(LaneVector vector) { return std::bit_cast<Lanes>(vector); }
+
+// Lane by lane.
+inline LaneVector lower(LaneVector a, LaneVector b) { return a < b ? a : b; }
+inline LaneVector higher(LaneVector a, LaneVector b) { return a > b ? a : b; }
+// 255, which is -1, where a <= b; 0 elsewhere.
+inline LaneVector where_at_most(LaneVector a, LaneVector b) {
+  return std::bit_cast<LaneVector>(lower(a, b) == a);
 }
 
 }  // namespace cqrf

@@ -14,15 +14,15 @@ TEST(lanes_agree_with_loops) {
     const Lanes a = load_lanes(bytes.data());
     const Lanes b = load_lanes(bytes.data() + 3);
     const std::uint32_t passed = at_most(a, b);
-    Lanes low = a;
-    Lanes high = a;
-    take_lower(low, b);
-    take_higher(high, b);
+    const Lanes low = lanes_of(lower(vector_of(a), vector_of(b)));
+    const Lanes high = lanes_of(higher(vector_of(a), vector_of(b)));
+    const Lanes below = lanes_of(where_at_most(vector_of(a), vector_of(b)));
     for (std::size_t j = 0; j < kLanes; ++j) {
       CHECK_EQ(a.bin[j], bytes[j]);
       CHECK_EQ((passed >> j) & 1, bytes[j] <= bytes[j + 3] ? 1u : 0u);
       CHECK_EQ(low.bin[j], std::min(bytes[j], bytes[j + 3]));
       CHECK_EQ(high.bin[j], std::max(bytes[j], bytes[j + 3]));
+      CHECK_EQ(below.bin[j], bytes[j] <= bytes[j + 3] ? 255 : 0);
     }
     CHECK_EQ(passed >> kLanes, 0u);
   }

@@ -23,10 +23,29 @@ std::vector<SampledRow> weighted_rows(std::size_t n, std::uint32_t largest, Rand
 }
 
 template <class Rule>
-std::vector<typename Rule::Stat> relabel(Rule& rule, const std::vector<SampledRow>& rows) {
-  std::vector<typename Rule::Stat> labels(rows.size());
+std::vector<typename Rule::Label> relabel(Rule& rule, const std::vector<SampledRow>& rows) {
+  std::vector<typename Rule::Label> labels(rows.size());
   rule.relabel(rows, labels.data());
   return labels;
+}
+
+// What every row adds to a sum.
+template <class Rule>
+std::vector<typename Rule::Stat> stats(Rule& rule, const std::vector<SampledRow>& rows) {
+  const auto labels = relabel(rule, rows);
+  std::vector<typename Rule::Stat> added(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(added[i], labels[i], rows[i].weight);
+  return added;
+}
+
+using Row = std::array<double, DistributionRule::kThresholds>;
+
+// The sums of u_k.
+Row columns_of(const DistributionRule& rule, const DistributionRule::Stat& stat) {
+  Row columns;
+  rule.columns().each(stat,
+                      [&](std::size_t k, double sum) { columns[k] = sum / rule.columns().one; });
+  return columns;
 }
 
 template <class Stat>
@@ -218,60 +237,71 @@ TEST(rules_quantile_ties_share_a_class) {
   CHECK(rule.pure(rows, relabel(rule, rows).data()));
 }
 
-// The label of a row is proportional to u_k / sqrt(p_k (1 - p_k)).
-TEST(rules_distribution_labels_are_conditional_survival) {
+TEST(rules_distribution_columns_are_conditional_survival) {
   Random random(9);
   for (int repeat = 0; repeat < 30; ++repeat) {
     const OutcomeData data(60, 1 + random.below(80), 0.6, random);
     const auto rows = weighted_rows(60, 4, random);
     const Outcomes outcomes = data.outcomes(kTotalWeight);
     DistributionRule rule(outcomes);
-    const auto labels = relabel(rule, rows);
+    const auto added = stats(rule, rows);
     constexpr std::size_t kColumns = DistributionRule::kThresholds;
+    // 1024 is a number of eleven bits, which leaves twenty; rho has at most twelve.
+    CHECK_EQ(rule.columns().one, 0x1p12 - 1);
     std::array<std::size_t, kColumns> threshold{};
-    std::array<double, kColumns> scale{};
-    double largest = 0;
     for (std::size_t k = 0; k < kColumns; ++k) {
       while (threshold[k] + 1 < data.times.size() &&
              outcomes.survival[threshold[k]] > 1 - static_cast<double>(k + 1) / (kColumns + 1))
         ++threshold[k];
       const double p = outcomes.survival[threshold[k]];
-      if (p > 0 && p < 1) scale[k] = 1 / std::sqrt(p * (1 - p));
-      largest = std::max(largest, scale[k]);
+      CHECK_NEAR(rule.columns().importance[k], p > 0 && p < 1 ? 1 / (p * (1 - p)) : 0, 1e-12);
     }
+    Row total{};
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const TimeIndex time = outcomes.time_index[rows[i].rank];
+      const Row columns = columns_of(rule, added[i]);
       for (std::size_t k = 0; k < kColumns; ++k) {
         double u = 1;
         if (threshold[k] >= time) u = 0;
         if (threshold[k] >= time && !outcomes.event[rows[i].rank] && outcomes.survival[time] > 0)
           u = outcomes.survival[threshold[k]] / outcomes.survival[time];
-        // 1024 is a number of eleven bits, which leaves twenty; labels have at most sixteen.
-        const double expected = largest > 0 ? u * scale[k] / largest * (0x1p16 - 1) : 0;
-        CHECK_NEAR(labels[i].sum(k) / static_cast<double>(rows[i].weight), expected, 0.51);
+        CHECK_NEAR(columns[k] / rows[i].weight, u, 0.51 / rule.columns().one);
+        total[k] += columns[k];
       }
-      CHECK_EQ(labels[i].weight(), rows[i].weight);
-      CHECK_EQ(labels[i].count(), 1u);
+      CHECK_EQ(added[i].weight(), rows[i].weight);
+      CHECK_EQ(added[i].count(), 1u);
     }
+    // The columns of a sum are the sums of the columns.
+    const Row of_sum = columns_of(rule, sum(added, rows.size()));
+    for (std::size_t k = 0; k < kColumns; ++k) CHECK_NEAR(of_sum[k], total[k], 1e-9);
   }
 }
 
 TEST(rules_distribution_sums_fit) {
-  // The largest labels of all rows add up to less than 2^31, whatever the weights of a tree.
+  // The labels of all rows add up to less than 2^31, whatever the weights of a tree. Censored rows
+  // just before a threshold have the largest.
   OutcomeData data;
-  for (int i = 0; i < 8; ++i) data.push(i, true);
-  for (const std::uint32_t weight : {1u, 1000u, 1u << 20, (1u << 28) - 1}) {
-    DistributionRule rule(data.outcomes(8 * std::uint64_t{weight}));
+  for (int i = 0; i < 40; ++i) data.push(i / 2, i % 2 == 0);
+  for (const std::uint32_t weight : {1u, 1000u, 1u << 20, (1u << 31) / 40 - 1}) {
+    DistributionRule rule(data.outcomes(40 * std::uint64_t{weight}));
     std::vector<SampledRow> rows;
-    for (Rank rank = 0; rank < 8; ++rank) rows.push_back({rank, weight});
-    const auto labels = relabel(rule, rows);
-    for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k) {
-      std::int64_t exact = 0;
-      for (const auto& label : labels) exact += label.sum(k);
-      CHECK_EQ(std::int64_t{sum(labels, 8).sum(k)}, exact);
-      CHECK(exact >= 0);
+    for (Rank rank = 0; rank < 40; ++rank) rows.push_back({rank, weight});
+    const auto added = stats(rule, rows);
+    const auto total = sum(added, 40);
+    std::uint64_t all = 0;
+    for (std::size_t j = 0; j < DistributionRule::kIntervals; ++j) {
+      std::uint64_t in_interval = 0, rho = 0;
+      for (const auto& stat : added) {
+        in_interval += stat.in_interval(j);
+        rho += stat.rho_sum(j);
+      }
+      CHECK_EQ(std::uint64_t{total.in_interval(j)}, in_interval);
+      CHECK_EQ(std::uint64_t{total.rho_sum(j)}, rho);
+      all += rho;
     }
-    CHECK_EQ(sum(labels, 8).weight(), 8 * weight);
+    CHECK(all > 0 && all < std::uint64_t{1} << 31);
+    CHECK_EQ(total.weight(), 40 * weight);
+    CHECK_EQ(total.count(), 40u);
   }
 }
 
@@ -292,13 +322,14 @@ TEST(rules_distribution_gain_is_the_fall_of_the_sum_of_squares) {
   const OutcomeData data(40, 40, 0.6, random);
   const auto rows = weighted_rows(40, 4, random);
   DistributionRule rule(data.outcomes(kTotalWeight));
-  const auto labels = relabel(rule, rows);
+  const auto added = stats(rule, rows);
   const auto spread = [&](std::size_t begin, std::size_t end) {
     double result = 0;
     for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k) {
       double w = 0, s = 0, squares = 0;
       for (std::size_t i = begin; i < end; ++i) {
-        const double y = static_cast<double>(labels[i].sum(k)) / rows[i].weight;
+        const double y = columns_of(rule, added[i])[k] * std::sqrt(rule.columns().importance[k]) *
+                         rule.columns().one / rows[i].weight;
         w += rows[i].weight;
         s += rows[i].weight * y;
         squares += rows[i].weight * y * y;
@@ -307,11 +338,11 @@ TEST(rules_distribution_gain_is_the_fall_of_the_sum_of_squares) {
     }
     return result;
   };
-  const auto total = sum(labels, rows.size());
-  const DistributionRule::Gain gain(total);
+  const auto total = sum(added, rows.size());
+  const auto gain = rule.gain(total);
   for (std::size_t cut = 1; cut < rows.size(); ++cut) {
     const double fall = spread(0, rows.size()) - spread(0, cut) - spread(cut, rows.size());
-    CHECK_NEAR(gain(sum(labels, cut)) * total.weight(), fall, 1e-6 * spread(0, rows.size()));
+    CHECK_NEAR(gain(sum(added, cut)) * total.weight(), fall, 1e-6 * spread(0, rows.size()));
   }
 }
 
@@ -382,18 +413,20 @@ static void check_weights_are_repeated_rows(std::uint64_t key) {
     Outcomes repeated_outcomes = repeated.outcome.outcomes(kTotalWeight);
     repeated_outcomes.survival = data.survival;
     Rule repeated_rule(repeated_outcomes);
-    const auto a = relabel(weighted_rule, rows);
-    const auto b = relabel(repeated_rule, repeated.rows);
+    const auto a = stats(weighted_rule, rows);
+    const auto b = stats(repeated_rule, repeated.rows);
     typename Rule::Stat left_a{}, left_b{};
-    const typename Rule::Gain gain_a(sum(a, a.size())), gain_b(sum(b, b.size()));
+    const auto gain_a = weighted_rule.gain(sum(a, a.size()));
+    const auto gain_b = repeated_rule.gain(sum(b, b.size()));
     std::size_t at = 0;
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       left_a += a[i];
       for (; at < b.size() && repeated.of[at] == i; ++at) left_b += b[at];
       CHECK_EQ(gain_a(left_a), gain_b(left_b));
-      CHECK_EQ(Rule::order(left_a), Rule::order(left_b));
+      CHECK_EQ(weighted_rule.order(left_a), repeated_rule.order(left_b));
     }
-    CHECK_EQ(weighted_rule.pure(rows, a.data()), repeated_rule.pure(repeated.rows, b.data()));
+    CHECK_EQ(weighted_rule.pure(rows, relabel(weighted_rule, rows).data()),
+             repeated_rule.pure(repeated.rows, relabel(repeated_rule, repeated.rows).data()));
   }
 }
 

@@ -2,12 +2,14 @@
 
 #include "check.hpp"
 #include "data.hpp"
+#include "isas.hpp"
 #include "rules/distribution.hpp"
 #include "rules/logrank.hpp"
 #include "rules/mse.hpp"
 #include "rules/quantile.hpp"
 #include "search/best.hpp"
 #include "search/random.hpp"
+#include "search/score_intervals.hpp"
 
 using namespace cqrf;
 using test::FeatureData;
@@ -24,8 +26,11 @@ struct Fixture {
   OutcomeData outcome;
   FeatureData feature;
   BinnedFeatures features;
+  std::optional<Rule> rule;
   std::vector<SampledRow> rows;
-  std::vector<Stat> labels;
+  std::vector<typename Rule::Label> labels;
+  std::vector<Lanes> carried;  // the bins of the rows, if they are to be carried
+  std::size_t stride = 0;
   Stat total{};
 
   Fixture(std::size_t n, std::size_t p, std::uint32_t n_bins, Random& random)
@@ -39,15 +44,29 @@ struct Fixture {
     for (Rank rank = 0; rank < feature.n; ++rank)
       if (rank + 1 == feature.n || random.below(100) < percent)
         rows.push_back({rank, 1 + random.below(3)});
+    relabel();
+  }
+
+  void relabel() {
     labels.resize(rows.size());
-    Rule rule(outcome.outcomes(kTotalWeight));
-    rule.relabel(rows, labels.data());
+    rule.emplace(outcome.outcomes(kTotalWeight));
+    rule->relabel(rows, labels.data());
     total = {};
-    for (const Stat& label : labels) total += label;
+    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i].weight);
+  }
+
+  void carry_bins() {
+    stride = (feature.p + kLanes - 1) / kLanes;
+    carried.assign(rows.size() * stride, Lanes{});
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (std::size_t f = 0; f < feature.p; ++f)
+        carried[i * stride + f / kLanes].bin[f % kLanes] = feature.at(rows[i].rank, f);
   }
 
   NodeView<Rule> node(std::uint32_t min_leaf) const {
-    return {features, rows, labels.data(), total, min_leaf};
+    LaneRows bins;
+    if (stride > 0) bins = {carried.data(), stride};
+    return {*rule, features, rows, labels.data(), total, min_leaf, bins};
   }
 
   // The sum of the labels that a predicate of the bin sends left.
@@ -55,7 +74,7 @@ struct Fixture {
   Stat left_sum(std::uint32_t f, Left left) const {
     Stat sum{};
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (left(feature.at(rows[i].rank, f))) sum += labels[i];
+      if (left(feature.at(rows[i].rank, f))) Rule::add(sum, labels[i], rows[i].weight);
     return sum;
   }
 
@@ -82,7 +101,7 @@ struct Fixture {
     std::vector<std::pair<double, Bin>> order;
     for (int bin = 0; bin <= missing; ++bin) {
       const Stat cell = left_sum(f, [&](Bin b) { return b == bin; });
-      if (cell.count() > 0) order.push_back({Rule::order(cell), static_cast<Bin>(bin)});
+      if (cell.count() > 0) order.push_back({rule->order(cell), static_cast<Bin>(bin)});
     }
     std::sort(order.begin(), order.end());
     for (std::size_t end = 1; end < order.size(); ++end)
@@ -113,7 +132,7 @@ struct Fixture {
 
   std::optional<double> best_score(std::span<const std::uint32_t> examined, std::uint32_t min_leaf,
                                    bool all_subsets) const {
-    const typename Rule::Gain gain(total);
+    const auto gain = rule->gain(total);
     std::optional<double> best;
     for (const std::uint32_t f : examined)
       each_split(f, min_leaf, all_subsets, [&](const Stat& sum) {
@@ -131,9 +150,7 @@ bool same(const Stat& a, const Stat& b) {
   if constexpr (std::is_same_v<Stat, ScalarStat>) {
     return difference.sum() == 0;
   } else if constexpr (std::is_same_v<Stat, DistributionRule::Stat>) {
-    for (std::size_t k = 0; k < DistributionRule::kThresholds; ++k)
-      if (difference.sum(k) != 0) return false;
-    return true;
+    return a == b;
   } else {
     return a.in_class == b.in_class;
   }
@@ -153,7 +170,7 @@ void check_split(const Fixture<Rule>& fixture, std::uint32_t min_leaf, const Spl
   CHECK(same(left, split.left_sum));
   CHECK(fixture.node(min_leaf).admissible(left.count()));
   CHECK_EQ(split.categorical, fixture.feature.categorical[split.feature] != 0);
-  const typename Rule::Gain gain(fixture.total);
+  const auto gain = fixture.rule->gain(fixture.total);
   CHECK_EQ(split.score, gain(left));
   // Where nothing is missing, a missing value goes to the heavier side.
   const auto missing = fixture.left_sum(split.feature, [&](Bin bin) { return bin == missing_bin; });
@@ -225,6 +242,7 @@ void check_random(std::uint64_t key) {
       for (int draw = 0; draw < 4; ++draw) {
         fixture.choose_rows(draw % 2 ? 100 : 60, random);
         if (fixture.rows.size() < 2) continue;
+        if (draw >= 2) fixture.carry_bins();
         const std::uint32_t min_leaf = some_min_leaf(fixture.rows.size(), random);
         const auto examined = some_features(p, random);
         Split<Rule> split;
@@ -252,6 +270,7 @@ void check_random_categories(std::uint64_t key) {
       if (random.below(3) == 0) fixture.feature.lose(f, 2 + random.below(6), random);
     }
     fixture.choose_rows(100, random);
+    if (repeat % 2 == 0) fixture.carry_bins();
     RandomSearch<Rule> search(fixture.features, n, 1 + static_cast<int>(random.below(3)));
     const std::uint32_t min_leaf = some_min_leaf(n, random);
     const auto examined = some_features(p, random);
@@ -276,6 +295,40 @@ TEST(search_random_categories_mse) { check_random_categories<MseRule>(7); }
 TEST(search_random_categories_quantile) { check_random_categories<QuantileRule>(8); }
 TEST(search_best_distribution) { check_best<DistributionRule>(12); }
 TEST(search_random_distribution) { check_random<DistributionRule>(13); }
+TEST(search_random_categories_distribution) { check_random_categories<DistributionRule>(15); }
+
+TEST(search_random_distribution_is_the_same_on_every_isa) {
+  // Every search draws alike; what it finds must not depend on the instructions.
+  Random random(16);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const std::size_t n = 2 + random.below(repeat % 2 ? 40 : 700);
+    const std::size_t p = 1 + random.below(20);
+    Fixture<DistributionRule> fixture(n, p, 2 + random.below(250), random);
+    fixture.choose_rows(90, random);
+    if (fixture.rows.size() < 2) continue;
+    if (repeat % 3 == 0) {
+      for (SampledRow& row : fixture.rows) row.weight = 1;
+      fixture.relabel();
+    }
+    if (repeat % 4 < 2) fixture.carry_bins();
+    const std::uint32_t min_leaf = some_min_leaf(fixture.rows.size(), random);
+    const auto examined = some_features(p, random);
+    const std::uint64_t key = random.next();
+    std::optional<Split<DistributionRule>> first;
+    test::each_isa([&](Isa) {
+      RandomSearch<DistributionRule> search(fixture.features, n, 2);
+      Split<DistributionRule> split;
+      Random draws(key);
+      search.examine(fixture.node(min_leaf), examined, draws, split);
+      if (split.found()) check_split(fixture, min_leaf, split, examined);
+      if (!first) first = split;
+      CHECK_EQ(split.score, first->score);
+      CHECK_EQ(split.feature, first->feature);
+      CHECK_EQ(split.bin, first->bin);
+      CHECK(same(split.left_sum, first->left_sum));
+    });
+  }
+}
 
 TEST(search_random_finds_the_only_admissible_subset) {
   // One category of twenty rows and twenty of one row: leaves of twenty rows leave one split,
@@ -306,10 +359,7 @@ TEST(search_best_takes_a_cut_without_gain) {
   fixture.feature.bins = {0, 1, 0, 1};
   fixture.features = fixture.feature.view();
   fixture.rows = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
-  fixture.labels.resize(4);
-  MseRule rule(fixture.outcome.outcomes(kTotalWeight));
-  rule.relabel(fixture.rows, fixture.labels.data());
-  for (const auto& label : fixture.labels) fixture.total += label;
+  fixture.relabel();
   BestSearch<MseRule> search(fixture.features, 4, 0);
   Split<MseRule> split;
   const std::vector<std::uint32_t> examined{0};
@@ -392,7 +442,7 @@ TEST(search_best_cuts_gaps_in_the_middle) {
       ScalarStat total{};
       for (const ScalarStat& label : labels) total += label;
       const BinnedFeatures view = feature.view();
-      const NodeView<MseRule> node{view, rows, labels.data(), total, 1};
+      const NodeView<MseRule> node{rule, view, rows, labels.data(), total, 1};
       BestSearch<MseRule> search(view, n, 0);
       Split<MseRule> split;
       const std::vector<std::uint32_t> examined{0};
@@ -404,7 +454,7 @@ TEST(search_best_cuts_gaps_in_the_middle) {
 }
 
 TEST(search_subsets_of_few_rows) {
-  using Rule = DistributionRule;
+  using Rule = QuantileRule;
   Random random(77);
   RowSubsets<Rule> subsets;
   for (std::size_t n = 2; n <= RowSubsets<Rule>::kMostRows; ++n)
@@ -423,7 +473,8 @@ TEST(search_subsets_of_few_rows) {
         const Rule::Stat found = subsets.sum(subset);
         CHECK_EQ(found.count(), sum.count());
         CHECK_EQ(found.weight(), sum.weight());
-        for (std::size_t k = 0; k < Rule::kThresholds; ++k) CHECK_EQ(found.sum(k), sum.sum(k));
+        for (std::size_t c = 0; c < Rule::kClasses; ++c)
+          CHECK_EQ(found.in_class[c], sum.in_class[c]);
         if (subset == 0 || subset == all) continue;
         for (int again = 0; again < 2; ++again)
           CHECK_EQ(subsets.score(node, subset), node.gain(sum));

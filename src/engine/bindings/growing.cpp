@@ -71,8 +71,12 @@ class ForestGrower {
                       replace ? n_draws : n};
     if (weight) {
       require(weight->size() == n, "one weight per row is needed");
-      // The rule of many small columns needs some bits for itself.
-      const double most = options.criterion == "distribution" ? 0x1p22 : 0x1p30;
+      // The rule of many columns needs bits for itself: eleven, fewer where there are so many rows
+      // that their weights would have no more than four.
+      const double draws = static_cast<double>(std::max(n, n_draws));
+      const double most = options.criterion == "distribution"
+                              ? std::max(0x1p19, std::min(0x1p24, 16 * draws))
+                              : 0x1p30;
       weight_ = integer_weights(view(*weight), data_.sampling, most);
       data_.weight = weight_;
       data_.outcomes.total_weight =

@@ -32,6 +32,8 @@ class SurvivalIndicators {
   // Columns are divided by their marginal standard deviation sqrt(p_k (1 - p_k)).
   const Columns& scale() const { return scale_; }
 
+  TimeIndex threshold(std::size_t k) const { return threshold_[k]; }
+
   // The number of thresholds that come before a time.
   std::size_t passed(TimeIndex time) const {
     return static_cast<std::size_t>(std::lower_bound(threshold_.begin(), threshold_.end(), time) -

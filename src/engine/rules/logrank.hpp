@@ -13,9 +13,8 @@
 
 namespace cqrf {
 
-class LogrankRule {
+class LogrankRule : public LabelsAreSums<ScalarStat> {
  public:
-  using Stat = ScalarStat;
   using Gain = SquaredErrorGain;
   static constexpr bool kPerNode = true;
 
@@ -51,6 +50,7 @@ class LogrankRule {
     return true;
   }
 
+  static Gain gain(const Stat& total) { return Gain(total); }
   static double order(const Stat& category) { return mean_label(category); }
 
  private:

@@ -7,9 +7,8 @@
 
 namespace cqrf {
 
-class MseRule {
+class MseRule : public LabelsAreSums<ScalarStat> {
  public:
-  using Stat = ScalarStat;
   using Gain = SquaredErrorGain;
   static constexpr bool kPerNode = false;
 
@@ -26,6 +25,7 @@ class MseRule {
     return outcomes_.time_index[rows.front().rank] == outcomes_.time_index[rows.back().rank];
   }
 
+  static Gain gain(const Stat& total) { return Gain(total); }
   static double order(const Stat& category) { return mean_label(category); }
 
  private:

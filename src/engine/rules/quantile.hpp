@@ -9,29 +9,31 @@
 
 namespace cqrf {
 
-class QuantileRule {
+// The weight of each class.
+struct ClassStat {
+  static constexpr std::size_t kClasses = 4;
+  std::array<std::uint32_t, kClasses> in_class{};
+  std::uint64_t packed = 0;  // weight and number of distinct rows, as in ScalarStat
+
+  std::uint32_t weight() const { return static_cast<std::uint32_t>(packed >> 32); }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(packed); }
+
+  ClassStat& operator+=(const ClassStat& other) {
+    for (std::size_t c = 0; c < kClasses; ++c) in_class[c] += other.in_class[c];
+    packed += other.packed;
+    return *this;
+  }
+  ClassStat& operator-=(const ClassStat& other) {
+    for (std::size_t c = 0; c < kClasses; ++c) in_class[c] -= other.in_class[c];
+    packed -= other.packed;
+    return *this;
+  }
+};
+
+class QuantileRule : public LabelsAreSums<ClassStat> {
  public:
-  static constexpr std::array<double, 3> kLevels{0.1, 0.5, 0.9};
-  static constexpr std::size_t kClasses = kLevels.size() + 1;
-
-  struct Stat {
-    std::array<std::uint32_t, kClasses> in_class{};
-    std::uint64_t packed = 0;  // weight and number of distinct rows, as in ScalarStat
-
-    std::uint32_t weight() const { return static_cast<std::uint32_t>(packed >> 32); }
-    std::uint32_t count() const { return static_cast<std::uint32_t>(packed); }
-
-    Stat& operator+=(const Stat& other) {
-      for (std::size_t c = 0; c < kClasses; ++c) in_class[c] += other.in_class[c];
-      packed += other.packed;
-      return *this;
-    }
-    Stat& operator-=(const Stat& other) {
-      for (std::size_t c = 0; c < kClasses; ++c) in_class[c] -= other.in_class[c];
-      packed -= other.packed;
-      return *this;
-    }
-  };
+  static constexpr std::size_t kClasses = ClassStat::kClasses;
+  static constexpr std::array<double, kClasses - 1> kLevels{0.1, 0.5, 0.9};
   static constexpr bool kPerNode = true;
 
   explicit QuantileRule(const Outcomes& outcomes) : outcomes_(outcomes) {}
@@ -85,6 +87,8 @@ class QuantileRule {
 
     Stat total;
   };
+
+  static Gain gain(const Stat& total) { return Gain(total); }
 
   // The mean class, the natural order of intervals of time.
   static double order(const Stat& category) {

@@ -1,21 +1,25 @@
 // What a splitting rule is.
 //
 // A rule turns the rows of a node into *labels* (it relabels them) and scores a split by the sums
-// of the labels on its two sides. Labels and their sums have one type, `Stat`, and hold integers
-// only: sums are exact, so that a split does not depend on the order of rows or of threads.
+// of the labels on its two sides. Sums have the type `Stat`; labels have it too, or a smaller one
+// that can be added to it. Both hold integers only: sums are exact, so that a split does not depend
+// on the order of rows or of threads.
 //
 //   struct Rule {
 //     using Stat = ...;                        // +=, -=, weight(), count()
+//     using Label = ...;                       // what a row carries; usually Stat
+//     static void add(Stat& sum, const Label& label, std::uint32_t weight);  // of the row
 //     static constexpr bool kPerNode = ...;    // labels depend on the node, not on the row alone
 //     explicit Rule(const Outcomes&);
 //     // Fills labels[i] for rows[i]; rows are in time order.
-//     void relabel(std::span<const SampledRow> rows, Stat* labels);
+//     void relabel(std::span<const SampledRow> rows, Label* labels);
 //     // True when all labels of a node are alike: there is nothing to gain.
-//     bool pure(std::span<const SampledRow> rows, const Stat* labels) const;
+//     bool pure(std::span<const SampledRow> rows, const Label* labels) const;
 //     // Scores the splits of a node by the sum on the left. Larger is better.
-//     struct Gain { explicit Gain(const Stat& total); double operator()(const Stat& left) const; };
+//     struct Gain { double operator()(const Stat& left) const; };
+//     Gain gain(const Stat& total) const;
 //     // Orders the categories of a categorical feature before the cut is searched.
-//     static double order(const Stat& category);
+//     double order(const Stat& category) const;
 //   };
 //
 // A new rule is a file like mse.hpp and a line in tree/grower.cpp.
@@ -42,6 +46,14 @@ struct Outcomes {
   std::span<const std::uint8_t> event;    // (n,) 1 = event, 0 = censored
   std::span<const double> survival = {};  // (K,) marginal Kaplan-Meier curve of T at the times
   std::uint64_t total_weight = 0;         // no tree has more
+};
+
+// For rules whose labels are sums of one row, its weight included.
+template <class Sum>
+struct LabelsAreSums {
+  using Stat = Sum;
+  using Label = Sum;
+  static void add(Stat& sum, const Label& label, std::uint32_t) { sum += label; }
 };
 
 // The sum of integer labels. |label| <= 2^30 and the weights of a tree add up to less than 2^31,

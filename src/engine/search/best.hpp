@@ -61,24 +61,34 @@ class BestSearch {
   // Histograms are all zero on entry.
   template <std::size_t Size>
   void fill(const Node& node, std::span<const std::uint32_t> group) {
-    if (node.rows.size() < kSmall)
-      fill<Size, true>(node, group);
-    else
-      fill<Size, false>(node, group);
+    const bool small = node.rows.size() < kSmall;
+    if (node.carried.first != nullptr) {
+      small ? fill<Size, true, true>(node, group) : fill<Size, false, true>(node, group);
+    } else {
+      small ? fill<Size, true, false>(node, group) : fill<Size, false, false>(node, group);
+    }
   }
 
-  template <std::size_t Size, bool Small>
+  template <std::size_t Size, bool Small, bool Carried>
   void fill(const Node& node, std::span<const std::uint32_t> group) {
     std::array<std::uint32_t, Size> feature;
     std::copy_n(group.begin(), Size, feature.begin());
     std::array<BinSet, Size> occupied{};
     Stat* cells = cells_.data();
+    const Bin* const carried = Carried ? node.carried.first->bin.data() : nullptr;
+    const std::size_t stride = node.carried.stride * kLanes;
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      if constexpr (!Small) node.prefetch(i);
-      const Bin* row = node.features.row(node.rows[i].rank);
-      const Stat label = node.labels[i];
+      const Bin* row;
+      if constexpr (Carried) {
+        row = carried + i * stride;
+      } else {
+        if constexpr (!Small) node.prefetch(i);
+        row = node.features.row(node.rows[i].rank);
+      }
+      const typename Rule::Label label = node.labels[i];
+      const std::uint32_t weight = node.rows[i].weight;
       for (std::size_t j = 0; j < Size; ++j) {
-        cells[j * kBinCells + row[feature[j]]] += label;
+        Rule::add(cells[j * kBinCells + row[feature[j]]], label, weight);
         if constexpr (Small) insert(occupied[j], row[feature[j]]);
       }
     }
@@ -173,7 +183,7 @@ class BestSearch {
     const bool any_missing = cells[missing_bin].count() > 0;
     categories_.clear();
     each(node, feature, occupied, [&](Bin bin) {
-      if (cells[bin].count() > 0) categories_.push_back({Rule::order(cells[bin]), bin});
+      if (cells[bin].count() > 0) categories_.push_back({node.rule.order(cells[bin]), bin});
     });
     std::sort(categories_.begin(), categories_.end());
     Stat left{};

@@ -48,14 +48,36 @@ class PaddedRows {
   std::vector<Bin> copy_;
 };
 
+// Sixteen lanes of every row of a node, row after row; `stride` from one row to the next.
+struct LaneRows {
+  const Lanes* first = nullptr;
+  std::size_t stride = 1;
+
+  const Lanes& operator[](std::size_t i) const { return first[i * stride]; }
+  LaneRows from(std::size_t i) const { return {first + i * stride, stride}; }
+};
+
 template <class Rule>
 struct NodeView {
+  const Rule& rule;
   const BinnedFeatures& features;
-  std::span<const SampledRow> rows;   // in time order
-  const typename Rule::Stat* labels;  // parallel to rows
-  typename Rule::Stat total;          // their sum
-  std::uint32_t min_leaf;             // distinct rows that each side must have
-  typename Rule::Gain gain{total};
+  std::span<const SampledRow> rows;    // in time order
+  const typename Rule::Label* labels;  // parallel to rows
+  typename Rule::Stat total;           // their sum
+  std::uint32_t min_leaf;              // distinct rows that each side must have
+  // The bins of the rows, side by side: of row i, feature f is lane f % 16 of
+  // carried.first[i * carried.stride + f / 16]. Null: they are where `features` has them.
+  LaneRows carried = {};
+  typename Rule::Gain gain = rule.gain(total);
+
+  Bin bin(std::size_t i, std::uint32_t feature) const {
+    return carried.first == nullptr
+               ? features.row(rows[i].rank)[feature]
+               : carried.first[i * carried.stride + feature / kLanes].bin[feature % kLanes];
+  }
+  void add(typename Rule::Stat& sum, std::size_t i) const {
+    Rule::add(sum, labels[i], rows[i].weight);
+  }
 
   bool admissible(std::uint32_t left_count) const {
     return left_count >= min_leaf && total.count() - left_count >= min_leaf;
@@ -91,7 +113,12 @@ struct Split {
                bool with_missing) {
     if (!node.admissible(sum.count())) return;
     const double candidate = node.gain(sum);
-    if (candidate > score) *this = {candidate, at, false, with_missing, cut, {}, sum};
+    if (candidate > score) take(candidate, at, cut, sum, with_missing);
+  }
+
+  // Takes an admissible numeric cut, whose score is known to be better.
+  void take(double candidate, std::uint32_t at, Bin cut, const Stat& sum, bool with_missing) {
+    *this = {candidate, at, false, with_missing, cut, {}, sum};
   }
 
   // Takes a split of the categories if it is admissible and better.

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "../random.hpp"
+#include "lane_rows.hpp"
 #include "node.hpp"
-#include "subsets.hpp"
+#include "score_cuts.hpp"
 
 namespace cqrf {
 
@@ -23,19 +24,22 @@ class RandomSearch {
 
   void examine(const Node& node, std::span<const std::uint32_t> features, Random& random,
                Split<Rule>& best) {
-    few_rows_ = node.rows.size() <= RowSubsets<Rule>::kMostRows;
-    if (few_rows_) subsets_.start(node, features.size() * static_cast<std::size_t>(n_thresholds_));
-    for (std::size_t begin = 0; begin < features.size(); begin += kLanes)
-      examine_lanes(node, features.subspan(begin, std::min(kLanes, features.size() - begin)),
-                    random, best);
+    scorer_.start(node, features.size() * static_cast<std::size_t>(n_thresholds_));
+    if (node.carried.first == nullptr) {
+      for (std::size_t begin = 0; begin < features.size(); begin += kLanes)
+        examine_lanes(
+            node, stage(node, features.subspan(begin, std::min(kLanes, features.size() - begin))),
+            random, best);
+      return;
+    }
+    for (std::size_t block = 0; block < node.carried.stride; ++block)
+      if (const Group group = carried(node, features, block); group.size > 0)
+        examine_lanes(node, group, random, best);
   }
 
  private:
   // Orders of the categories that are tried before admissible subsets are searched for.
   static constexpr int kOrders = 16;
-  // Rows are summed by which of four cuts they pass: one addition serves four features.
-  static constexpr std::size_t kCuts = 4;
-  static constexpr std::size_t kPatterns = 1 << kCuts;
 
   // The cuts of a feature that may still be admissible: [low, high).
   struct Range {
@@ -43,92 +47,101 @@ class RandomSearch {
     Bin high;
   };
 
-  // Up to sixteen features side by side.
-  void examine_lanes(const Node& node, std::span<const std::uint32_t> features, Random& random,
-                     Split<Rule>& best) {
-    // Neighbouring features are read with one load.
-    bool adjacent = true;
-    for (std::size_t j = 1; j < features.size(); ++j)
-      adjacent = adjacent && features[j] == features[0] + j;
-    const Extremes found =
-        adjacent ? stage(node, features[0],
-                         [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); })
-                 : stage(node, features[0], [&](Rank rank) {
-                     Lanes lanes;
-                     const Bin* row = node.features.row(rank);
-                     for (std::size_t j = 0; j < features.size(); ++j)
-                       lanes.bin[j] = row[features[j]];
-                     return lanes;
-                   });
-    std::array<Range, kLanes> range{};
-    for (std::size_t j = 0; j < features.size(); ++j) {
-      const bool counted = node.features.categorical[features[j]] ||
-                           found.highest.bin[j] == node.features.missing[features[j]];
-      if (!counted)
-        range[j] = {found.lowest.bin[j], found.highest.bin[j]};
-      else
-        examine_counted(node, features[j], random, best);
-    }
-    for (int draw = 0; draw < n_thresholds_; ++draw) draw_cuts(node, features, range, random, best);
-  }
+  using Group = LaneGroup;
 
-  struct Extremes {
-    Lanes lowest;
-    Lanes highest;
-  };
+  // The features of a block of lanes, which the node has at hand.
+  static Group carried(const Node& node, std::span<const std::uint32_t> features,
+                       std::size_t block) {
+    Group group;
+    group.rows = {node.carried.first + block, node.carried.stride};
+    for (const std::uint32_t feature : features)
+      if (feature / kLanes == block) group.add(feature, feature % kLanes);
+    return group;
+  }
 
   // The rows of a node lie scattered in memory: their bins are fetched once and put side by side,
   // where every cut finds them again.
+  Group stage(const Node& node, std::span<const std::uint32_t> features) {
+    Group group;
+    // Neighbouring features are read with one load.
+    bool adjacent = true;
+    for (std::size_t j = 0; j < features.size(); ++j) {
+      adjacent = adjacent && features[j] == features[0] + j;
+      group.add(features[j], j);
+    }
+    if (adjacent)
+      stage(node, features[0],
+            [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
+    else
+      stage(node, features[0], [&](Rank rank) {
+        Lanes lanes;
+        const Bin* row = node.features.row(rank);
+        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = row[features[j]];
+        return lanes;
+      });
+    group.rows = {staged_.data(), 1};
+    return group;
+  }
+
   template <class Load>
-  Extremes stage(const Node& node, std::uint32_t feature, Load load) {
+  void stage(const Node& node, std::uint32_t feature, Load load) {
     const std::size_t n = node.rows.size();
     if (staged_.size() < n) staged_.resize(n);
     // Copies, which no store of a byte can change.
     Lanes* const staged = staged_.data();
     const SampledRow* const rows = node.rows.data();
-    const Lanes first = load(rows[0].rank);
-    Lanes lowest = first;
-    Lanes highest = first;
     for (std::size_t i = 0; i < n; ++i) {
       if (i + kPrefetchAhead < n)
         __builtin_prefetch(node.features.row(rows[i + kPrefetchAhead].rank) + feature);
-      const Lanes lanes = load(rows[i].rank);
-      staged[i] = lanes;
-      take_lower(lowest, lanes);
-      take_higher(highest, lanes);
+      staged[i] = load(rows[i].rank);
     }
-    return {lowest, highest};
   }
 
-  // One cut of each feature; those that leave too few rows on a side narrow the range and are
-  // drawn again.
-  void draw_cuts(const Node& node, std::span<const std::uint32_t> features,
-                 std::array<Range, kLanes> range, Random& random, Split<Rule>& best) {
-    std::uint32_t waiting = (1u << features.size()) - 1;
+  // Up to sixteen features side by side.
+  void examine_lanes(const Node& node, const Group& group, Random& random, Split<Rule>& best) {
+    const LaneExtremes found = lane_extremes(isa_, group.rows, node.rows.size());
+    std::array<Range, kLanes> range{};
+    for (std::size_t j = 0; j < group.size; ++j) {
+      const std::uint32_t feature = group.feature[j];
+      const Range seen{found.lowest.bin[group.lane[j]], found.highest.bin[group.lane[j]]};
+      if (node.features.categorical[feature] || seen.high == node.features.missing[feature])
+        examine_counted(node, feature, random, best);
+      else
+        range[j] = seen;
+    }
+    for (int draw = 0; draw < n_thresholds_; ++draw)
+      if (const LaneCuts cuts = draw_cuts(node, group, range, random); cuts.drawn != 0)
+        scorer_.examine(node, group, cuts, best);
+  }
+
+  // One admissible cut of each feature that has any; those that leave too few rows on a side narrow
+  // the range and are drawn again.
+  LaneCuts draw_cuts(const Node& node, const Group& group, std::array<Range, kLanes> range,
+                     Random& random) const {
+    LaneCuts cuts;
+    std::uint32_t waiting = (1u << group.size) - 1;
     while (true) {
-      Lanes cuts{};
       std::uint32_t drawn = 0;
       for (std::uint32_t bits = waiting; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
         if (range[j].low >= range[j].high) continue;
-        cuts.bin[j] = static_cast<Bin>(range[j].low + random.below(range[j].high - range[j].low));
+        cuts.at.bin[group.lane[j]] =
+            static_cast<Bin>(range[j].low + random.below(range[j].high - range[j].low));
         drawn |= 1u << j;
       }
-      if (drawn == 0) return;
-      if (few_rows_)
-        find_left_rows(node, cuts);
-      else
-        sum_patterns(node, cuts, drawn);
+      if (drawn == 0) return cuts;
+      cuts.drawn |= drawn;
+      // Between the lowest and the highest bin there is a row on either side.
+      if (node.min_leaf == 1) return cuts;
+      lane_counts(isa_, group.rows, node.rows.size(), cuts.at, cuts.count);
       waiting = 0;
       for (std::uint32_t bits = drawn; bits != 0; bits &= bits - 1) {
         const auto j = static_cast<std::size_t>(std::countr_zero(bits));
-        const bool admissible =
-            few_rows_
-                ? propose_subset(node, features[j], cuts.bin[j], left_rows_[j], range[j], best)
-                : propose_sum(node, features[j], cuts.bin[j], left_sum(j), range[j], best);
-        if (!admissible) waiting |= 1u << j;
+        const std::size_t lane = group.lane[j];
+        if (!narrow(node, cuts.at.bin[lane], cuts.count[lane], range[j])) waiting |= 1u << j;
       }
-      if (waiting == 0) return;
+      if (waiting == 0) return cuts;
+      cuts.drawn &= ~waiting;
     }
   }
 
@@ -143,87 +156,10 @@ class RandomSearch {
     return false;
   }
 
-  static bool propose_sum(const Node& node, std::uint32_t feature, Bin cut, const Stat& left,
-                          Range& range, Split<Rule>& best) {
-    if (!narrow(node, cut, left.count(), range)) return false;
-    best.propose(node, feature, cut, left, node.majority(left));
-    return true;
-  }
-
-  bool propose_subset(const Node& node, std::uint32_t feature, Bin cut, std::uint32_t left_rows,
-                      Range& range, Split<Rule>& best) {
-    if (!narrow(node, cut, static_cast<std::uint32_t>(std::popcount(left_rows)), range))
-      return false;
-    if (subsets_.score(node, left_rows) > best.score) {
-      const Stat left = subsets_.sum(left_rows);
-      best.propose(node, feature, cut, left, node.majority(left));
-    }
-    return true;
-  }
-
-  // Of every cut the rows that pass it, one bit each.
-  void find_left_rows(const Node& node, const Lanes& cuts) {
-    static constexpr auto kBits = [] {
-      std::array<std::uint32_t, kLanes> bits{};
-      for (std::size_t j = 0; j < kLanes; ++j) bits[j] = 1u << j;
-      return bits;
-    }();
-    std::array<std::uint32_t, kLanes> left{};
-    for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const std::uint32_t passed = at_most(staged_[i], cuts);
-      for (std::size_t j = 0; j < kLanes; ++j)
-        left[j] |= (passed & kBits[j]) == kBits[j] ? 1u << i : 0u;
-    }
-    left_rows_ = left;
-  }
-
-  void sum_patterns(const Node& node, const Lanes& cuts, std::uint32_t drawn) {
-    const std::size_t groups =
-        (static_cast<std::size_t>(std::bit_width(drawn)) + kCuts - 1) / kCuts;
-    switch (groups) {
-      case 1:
-        sum_patterns<1>(node, cuts);
-        break;
-      case 2:
-        sum_patterns<2>(node, cuts);
-        break;
-      case 3:
-        sum_patterns<3>(node, cuts);
-        break;
-      default:
-        sum_patterns<4>(node, cuts);
-        break;
-    }
-  }
-
-  template <std::size_t Groups>
-  void sum_patterns(const Node& node, const Lanes& cuts) {
-    std::fill_n(patterns_.begin(), Groups * kPatterns, Stat{});
-    Stat* const patterns = patterns_.data();
-    const Lanes* const staged = staged_.data();
-    const Lanes at = cuts;
-    const std::size_t n = node.rows.size();
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t passed = at_most(staged[i], at);
-      const Stat label = node.labels[i];
-      for (std::size_t g = 0; g < Groups; ++g)
-        patterns[g * kPatterns + (passed >> (g * kCuts)) % kPatterns] += label;
-    }
-  }
-
-  // The sum of the rows that pass cut j.
-  Stat left_sum(std::size_t j) const {
-    const Stat* patterns = patterns_.data() + j / kCuts * kPatterns;
-    Stat sum{};
-    for (std::size_t pattern = 0; pattern < kPatterns; ++pattern)
-      if ((pattern >> j % kCuts) & 1) sum += patterns[pattern];
-    return sum;
-  }
-
   // Where admissible cuts are not a range: missing values, categories.
   void examine_counted(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
     count_.fill(0);
-    for (const SampledRow& row : node.rows) ++count_[node.features.row(row.rank)[feature]];
+    for (std::size_t i = 0; i < node.rows.size(); ++i) ++count_[node.bin(i, feature)];
     for (int draw = 0; draw < n_thresholds_; ++draw) {
       if (node.features.categorical[feature])
         examine_subset(node, feature, random, best);
@@ -247,11 +183,11 @@ class RandomSearch {
     Stat left{};
     Stat missing{};
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const Bin bin = node.features.row(node.rows[i].rank)[feature];
+      const Bin bin = node.bin(i, feature);
       if (bin == missing_bin)
-        missing += node.labels[i];
+        node.add(missing, i);
       else if (bin <= cut)
-        left += node.labels[i];
+        node.add(left, i);
     }
     best.propose(node, feature, cut, left, false);
     left += missing;
@@ -268,7 +204,7 @@ class RandomSearch {
     if (!draw_subset(node, random, set) && !find_subset(node, set)) return;
     Stat left{};
     for (std::size_t i = 0; i < node.rows.size(); ++i)
-      if (contains(set, node.features.row(node.rows[i].rank)[feature])) left += node.labels[i];
+      if (contains(set, node.bin(i, feature))) node.add(left, i);
     best.propose(node, feature, set, left,
                  count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left));
   }
@@ -316,11 +252,9 @@ class RandomSearch {
 
   PaddedRows rows_;
   int n_thresholds_;
+  Isa isa_ = isa();
   std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node
-  std::array<Stat, kLanes / kCuts * kPatterns> patterns_{};
-  bool few_rows_ = false;
-  RowSubsets<Rule> subsets_;
-  std::array<std::uint32_t, kLanes> left_rows_{};
+  CutScorer<Rule> scorer_;
   std::array<std::uint32_t, kBinCells> count_{};
   std::vector<Bin> choices_;
   std::vector<Bin> categories_;

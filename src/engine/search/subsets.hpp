@@ -29,7 +29,7 @@ class RowSubsets {
       const std::size_t subsets = std::size_t{1} << std::min(kPart, n_rows_ - first);
       for (std::size_t subset = 1; subset < subsets; ++subset) {
         sums[subset] = sums[subset & (subset - 1)];
-        sums[subset] += node.labels[first + static_cast<std::size_t>(std::countr_zero(subset))];
+        node.add(sums[subset], first + static_cast<std::size_t>(std::countr_zero(subset)));
       }
     }
     // Worth its while where subsets come up again.

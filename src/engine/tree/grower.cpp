@@ -13,6 +13,7 @@
 #include "../rules/quantile.hpp"
 #include "../search/best.hpp"
 #include "../search/random.hpp"
+#include "../search/score_intervals.hpp"
 #include "leaves.hpp"
 
 namespace cqrf {
@@ -26,12 +27,15 @@ template <class Rule, class Search>
 class Grower final : public TreeGrower {
  public:
   using Stat = typename Rule::Stat;
+  using Label = typename Rule::Label;
 
   Grower(const TrainingData& data, const GrowOptions& options)
       : data_(data),
         options_(options),
         rule_(data.outcomes),
         search_(data.features, data.sampling.n_rows, options.n_thresholds),
+        carried_(carried_lanes(data.features.n_features)),
+        padded_(data.features, data.sampling.n_rows),
         feature_order_(data.features.n_features),
         all_rows_(data.sampling.honest || data.sampling.grouped() ? 0 : data.sampling.n_rows) {
     std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
@@ -56,11 +60,26 @@ class Grower final : public TreeGrower {
   }
 
  private:
-  // The rows of a tree; those of a node stand together, in time order, with their labels.
+  // The rows of a tree; those of a node stand together, in time order, with their labels and,
+  // where there are few features, their bins.
   struct Rows {
     std::vector<SampledRow> row;
-    std::vector<Stat> label;
+    std::vector<Label> label;
+    std::vector<Lanes> bins;
+
+    void resize(std::size_t n, std::size_t lanes) {
+      row.resize(n);
+      label.resize(n);
+      bins.resize(n * lanes);
+    }
   };
+
+  // Rows carry their bins as far as moving them costs less than finding them again.
+  static std::size_t carried_lanes(std::size_t n_features) {
+    constexpr std::size_t kMostLanes = 2;
+    const std::size_t lanes = (n_features + kLanes - 1) / kLanes;
+    return lanes <= kMostLanes ? lanes : 0;
+  }
 
   // A node that waits to be split: [begin, end) of the rows of its side.
   struct Open {
@@ -77,15 +96,14 @@ class Grower final : public TreeGrower {
   Rows& side(std::uint32_t depth) { return sides_[depth % 2]; }
 
   void start(const TreeRows& drawn) {
-    for (Rows& rows : sides_) {
-      rows.row.resize(drawn.growing.size());
-      rows.label.resize(drawn.growing.size());
-    }
+    for (Rows& rows : sides_) rows.resize(drawn.growing.size(), carried_);
     Rows& root = side(0);
     for (std::size_t i = 0; i < drawn.growing.size(); ++i) {
       const Rank rank = drawn.growing[i];
       const std::uint32_t weight = data_.weight.empty() ? 1 : data_.weight[rank];
       root.row[i] = {rank, weight * drawn.multiplicity[i]};
+      for (std::size_t block = 0; block < carried_; ++block)
+        root.bins[i * carried_ + block] = load_lanes(padded_.row(rank) + block * kLanes);
     }
     if constexpr (!Rule::kPerNode) rule_.relabel(root.row, root.label.data());
     leaf_of_.assign(data_.sampling.n_rows, kNoLeaf);
@@ -94,7 +112,7 @@ class Grower final : public TreeGrower {
   void split_all(Tree& tree, std::uint64_t root_key, Monitor& monitor) {
     tree.nodes.push_back({});
     const Rows& root = side(0);
-    std::vector<Open> open{{0, 0, root.row.size(), 0, root_key, sum(root.label)}};
+    std::vector<Open> open{{0, 0, root.row.size(), 0, root_key, sum(root.row, root.label)}};
     LeafId leaves = 0;
     while (!open.empty()) {
       if (monitor.stopped()) throw Stopped{};
@@ -120,9 +138,9 @@ class Grower final : public TreeGrower {
     }
   }
 
-  static Stat sum(std::span<const Stat> labels) {
+  static Stat sum(std::span<const SampledRow> rows, std::span<const Label> labels) {
     Stat total{};
-    for (const Stat& label : labels) total += label;
+    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i].weight);
     return total;
   }
 
@@ -136,9 +154,11 @@ class Grower final : public TreeGrower {
     const std::span labels = std::span(side(node.depth).label).subspan(node.begin, size);
     if constexpr (Rule::kPerNode) rule_.relabel(rows, labels.data());
     if (rule_.pure(rows, labels.data())) return best;
-    const Stat total = Rule::kPerNode ? sum(labels) : node.total;
-    const NodeView<Rule> view{data_.features, rows, labels.data(), total,
-                              options_.min_samples_leaf};
+    const Stat total = Rule::kPerNode ? sum(rows, labels) : node.total;
+    LaneRows carried;
+    if (carried_ > 0) carried = {side(node.depth).bins.data() + node.begin * carried_, carried_};
+    const NodeView<Rule> view{
+        rule_, data_.features, rows, labels.data(), total, options_.min_samples_leaf, carried};
 
     Random random(node.key);
     const std::size_t p = feature_order_.size();
@@ -178,6 +198,18 @@ class Grower final : public TreeGrower {
   // Stable, so that the rows of every node stay in time order; labels that belong to the row move
   // with it. The right child begins at `middle`.
   void partition(const Open& open, std::size_t middle, const Node& node, const BinSet* subsets) {
+    switch (carried_) {
+      case 0:
+        return partition<0>(open, middle, node, subsets);
+      case 1:
+        return partition<1>(open, middle, node, subsets);
+      default:
+        return partition<2>(open, middle, node, subsets);
+    }
+  }
+
+  template <std::size_t Carried>
+  void partition(const Open& open, std::size_t middle, const Node& node, const BinSet* subsets) {
     const Rows& from = side(open.depth);
     Rows& to = side(open.depth + 1);
     const Bin* column = data_.features.bins + node.feature;
@@ -186,17 +218,27 @@ class Grower final : public TreeGrower {
     std::size_t right = middle;
     // Copies, which no store of the loop can change.
     const SampledRow* const from_row = from.row.data();
-    const Stat* const from_label = from.label.data();
+    const Label* const from_label = from.label.data();
+    const Lanes* const from_bins = from.bins.data();
     SampledRow* const to_row = to.row.data();
-    Stat* const to_label = to.label.data();
+    Label* const to_label = to.label.data();
+    Lanes* const to_bins = to.bins.data();
     const Node copy = node;
     for (std::size_t i = open.begin; i < open.end; ++i) {
       const SampledRow row = from_row[i];
-      if (i + kPrefetchAhead < open.end)
-        __builtin_prefetch(column + from_row[i + kPrefetchAhead].rank * stride);
-      const bool goes = goes_left(copy, column[row.rank * stride], subsets);
+      bool goes;
+      if constexpr (Carried == 0) {
+        if (i + kPrefetchAhead < open.end)
+          __builtin_prefetch(column + from_row[i + kPrefetchAhead].rank * stride);
+        goes = goes_left(copy, column[row.rank * stride], subsets);
+      } else {
+        const Lanes& lanes = from_bins[i * Carried + copy.feature / kLanes];
+        goes = goes_left(copy, lanes.bin[copy.feature % kLanes], subsets);
+      }
       const std::size_t at = goes ? left : right;
       to_row[at] = row;
+      for (std::size_t block = 0; block < Carried; ++block)
+        to_bins[at * Carried + block] = from_bins[i * Carried + block];
       if constexpr (!Rule::kPerNode) to_label[at] = from_label[i];
       left += goes;
       right += !goes;
@@ -221,6 +263,8 @@ class Grower final : public TreeGrower {
   GrowOptions options_;
   Rule rule_;
   Search search_;
+  std::size_t carried_;  // sixteen lanes each
+  PaddedRows padded_;
   std::array<Rows, 2> sides_;
   std::vector<std::uint32_t> feature_order_;
   std::vector<Rank> all_rows_;
