@@ -93,6 +93,7 @@ void Forest::validate_shapes() const {
               members.block_high.size() == (bytes > 1 ? size : 0),
           "number of block bytes");
   if (!members.counted()) return;
+  require(members.n_blocks > 1, "block counts of a single block");
   const std::size_t leaves = leaf_start.size() - n_trees();
   require(members.block_counts.size() == leaves * members.n_blocks, "number of block counts");
 }
