@@ -94,8 +94,9 @@ engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadS
 	$(call engine_test,thread,thread)
 
 # What must be covered, branch by branch, and the tests that do it; those that repeat are left out.
-COVERED := $(addprefix */cqrf/,_files.py _header.py _model.py _estimation.py curves.py solve.py)
-COVERING := tests/test_curves.py tests/test_files.py tests/test_solve.py \
+COVERED := $(addprefix */cqrf/,_files.py _header.py _model.py _trees.py _estimation.py \
+	curves.py solve.py)
+COVERING := tests/test_curves.py tests/test_files.py tests/test_solve.py tests/test_trees.py \
 	tests/faults/test_model_files.py tests/faults/test_interrupted_save.py
 SPACE := $(subst ,, )
 coverage-gate: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-coverage-gate ## fail unless every branch of the file, curve and solver modules is tested

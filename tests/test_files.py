@@ -80,6 +80,8 @@ SETTINGS = {
     "positions": {"categorical_features": [2, 3]},
     "bags": {"ci_group_size": 3, "min_samples_leaf": 4},
     "honest bags": {"ci_group_size": 2, "honest": True, "bootstrap": True, "min_samples_leaf": 3},
+    "levels of time": {"time_resolution": 16, "min_samples_leaf": 2},
+    "exact": {"time_resolution": None},
     "mask": {"categorical_features": [False, False, True, True, True]},
 }
 
@@ -226,6 +228,8 @@ def test_every_parameter_is_in_the_format():
         ({"n_jobs": 10**6}, "n_jobs must be within"),
         ({"n_neighbors": 1000}, "n_neighbors must not exceed"),
         ({"solver": "newton"}, "solver"),
+        ({"time_resolution": "full"}, "time_resolution must be one of"),
+        ({"time_resolution": 0}, "time_resolution must be at least 1"),
         ({"max_samples": 1000}, "max_samples"),
     ],
 )
@@ -315,4 +319,5 @@ def test_golden_files_answer_as_ever(path):
 
 def test_there_are_golden_files():
     assert len(list(DATA.glob("v1_*.cqrf"))) == 3
+    assert len(list(DATA.glob("v2_*.cqrf"))) == 4
     assert len(list(DATA.glob(f"v{cqrf._files.VERSION}_*.cqrf"))) == len(FORESTS)

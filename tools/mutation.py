@@ -24,7 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "src" / "engine"
 MUTATED = ("prediction/solver.cpp", "prediction/curve.cpp")
-LINKED = ("prediction/censoring.cpp", "prediction/forest.cpp", "parallel.cpp")
+LINKED = (
+    "prediction/censoring.cpp",
+    "prediction/forest.cpp",
+    "prediction/members.cpp",
+    "parallel.cpp",
+)
 TESTS = ("main", "test_curve", "test_solver", "test_censoring", "test_answers")
 FLAGS = ("-std=c++20", "-O1", "-ffp-contract=off", "-pthread", f"-I{ENGINE}")
 # A mutant that loops for ever is noticed by the clock.

@@ -209,7 +209,9 @@ def levels_of_time(time_resolution: object, n_rows: int) -> int:
     if isinstance(time_resolution, str):
         check_choice("time_resolution", time_resolution, ("auto",))
         return 0 if n_rows <= _EXACT_ROWS else _LEVELS
-    return check_int("time_resolution", time_resolution, 1, allow_none=True) or 0
+    levels = check_int("time_resolution", time_resolution, 1, allow_none=True)
+    # A row has no more than one; beyond that, numbers could be too large for the engine.
+    return 0 if levels is None else min(levels, n_rows)
 
 
 def check_condition(after: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:

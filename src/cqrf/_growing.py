@@ -217,7 +217,7 @@ def grow_trees(
     members = Members.zeros(n_trees, grower.members_per_tree, target.n)
     parts = _Parts()
     if grown is not None:
-        members.take(grown.ranks(), target.event)
+        members.take(grown.ranks(), target.event, grown.sizes())
         parts.add_trees(grown)
 
     def grow(done: int, count: int) -> None:

@@ -54,14 +54,21 @@ class Members:
         packed.take(ranks, event)
         return packed
 
-    def take(self, ranks: NDArray[np.uint32], event: NDArray[np.uint8]) -> None:
-        """Pack the ranks of the first trees."""
+    def take(
+        self,
+        ranks: NDArray[np.uint32],
+        event: NDArray[np.uint8],
+        sizes: NDArray[np.uint32] | None = None,
+    ) -> None:
+        """Pack the ranks of the first trees; of each only so many as it has, if they are given."""
         low, block, block_high = self.rows(0, len(ranks))
-        for tree, own in enumerate(ranks):
-            low[tree] = own % _BLOCK_ROWS + _BLOCK_ROWS * event[own].astype(np.uint32)
+        for tree, all_of_them in enumerate(ranks):
+            own = all_of_them if sizes is None else all_of_them[: sizes[tree]]
+            n = len(own)
+            low[tree, :n] = own % _BLOCK_ROWS + _BLOCK_ROWS * event[own].astype(np.uint32)
             for shift, part in ((15, block), (23, block_high)):
                 if part is not None:
-                    part[tree] = own >> shift & 0xFF
+                    part[tree, :n] = own >> shift & 0xFF
 
     def rows(
         self, begin: int, end: int
@@ -165,6 +172,10 @@ class Trees(Record):
             self.event,
             progress,
         )
+
+    def sizes(self) -> NDArray[np.uint32]:
+        """Return how many members the leaves of each tree have together, shape (B,)."""
+        return self.leaf_start[self.leaf_offset[1:] - 1]
 
     def ranks(self) -> NDArray[np.uint32]:
         """Unpack the members of all leaves, shape (B, members per tree)."""

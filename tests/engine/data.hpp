@@ -128,32 +128,66 @@ struct ForestData {
   std::vector<std::int64_t> subset_offset{0};
   std::vector<std::uint32_t> leaf_start;
   std::vector<std::int64_t> leaf_offset{0};
-  std::vector<Rank> members;
+  std::vector<std::uint16_t> low;
+  std::vector<std::uint8_t> block;
+  std::vector<std::uint8_t> block_high;
+  std::vector<std::uint16_t> block_counts;
   std::size_t members_per_tree;
   std::vector<Bin> missing;
-  std::size_t n_rows;
+  std::vector<std::uint8_t> event;
 
   ForestData(const TrainingSet& set, const Sampling& sampling, const GrowOptions& options,
              std::size_t n_trees)
-      : members(n_trees * cqrf::members_per_tree(sampling)),
-        members_per_tree(cqrf::members_per_tree(sampling)),
+      : members_per_tree(cqrf::members_per_tree(sampling)),
         missing(set.feature.missing),
-        n_rows(set.feature.n) {
+        event(set.outcome.event) {
     const TrainingData data = set.data(sampling);
     const auto grower = make_grower(data, options);
     Monitor monitor;
+    std::vector<Rank> ranks(members_per_tree);
     for (std::size_t t = 0; t < n_trees; ++t) {
-      const Tree tree = grower->grow(t, members.data() + t * members_per_tree, monitor);
+      const Tree tree = grower->grow(t, ranks.data(), monitor);
       append(nodes, node_offset, tree.nodes);
       append(subsets, subset_offset, tree.subsets);
       append(leaf_start, leaf_offset, tree.leaf_start);
+      append_members(std::span(ranks).first(tree.leaf_start.back()));
     }
   }
 
-  Forest view() const {
-    return {nodes,       node_offset, subsets,          subset_offset, leaf_start,
-            leaf_offset, members,     members_per_tree, missing,       n_rows};
+  // The leaves of one tree, given as ranks; of which the last `members_per_tree` - size are unused.
+  void append_members(std::span<const Rank> ranks) {
+    const std::size_t at = low.size();
+    const int bytes = block_bytes(event.size());
+    low.resize(at + members_per_tree);
+    if (bytes > 0) block.resize(low.size());
+    if (bytes > 1) block_high.resize(low.size());
+    const MemberRoom room{low.data() + at, bytes > 0 ? block.data() + at : nullptr,
+                          bytes > 1 ? block_high.data() + at : nullptr};
+    room.pack(ranks, event);
   }
+
+  // Leaves count their members by block, instead of a block for each member.
+  void count_blocks() {
+    const Forest forest = view();
+    for (std::size_t t = 0; t < forest.n_trees(); ++t)
+      for (LeafId id = 0; id < forest.n_leaves(t); ++id) {
+        const Leaf leaf = forest.leaf(t, id);
+        std::vector<std::uint16_t> counts(forest.members.n_blocks, 0);
+        for (std::size_t i = 0; i < leaf.size; ++i)
+          ++counts[forest.members.block_of(leaf.first + i)];
+        block_counts.insert(block_counts.end(), counts.begin(), counts.end());
+      }
+    block.clear();
+    block_high.clear();
+  }
+
+  Forest view() const {
+    const PackedMembers members{
+        low, block, block_high, block_counts, members_per_tree, n_blocks(event.size())};
+    return {nodes,       node_offset, subsets, subset_offset, leaf_start,
+            leaf_offset, members,     missing, event.size()};
+  }
+  void validate() const { view().validate(event); }
 
  private:
   template <class T>

@@ -69,7 +69,7 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target, doub
   predict(source, target, beran, answer, 64, 1, monitor);
 }
 
-KERNEL kernel_validate(const Forest& grown) { grown.validate(); }
+KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }
 
 namespace {
 
@@ -107,7 +107,7 @@ const Kernel kKernels[] = {
     {"validate", kRows * kTrees,
      [] {
        forest();
-       return [] { kernel_validate(forest().view()); };
+       return [] { kernel_validate(forest()); };
      }},
 };
 

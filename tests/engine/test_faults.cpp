@@ -137,7 +137,7 @@ TEST(faults_memory_while_checking_a_forest) {
   const TrainingSet set(kRows, 3, 6, 1);
   const ForestData arrays(set, set.everything(), test::grow_options("mse", 0), kTrees);
   const std::function<bool()> work = [&] {
-    arrays.view().validate();
+    arrays.validate();
     return true;
   };
   check_shortages(work, 3);

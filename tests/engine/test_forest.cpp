@@ -41,7 +41,7 @@ void check_rejected(int line, Corrupt corrupt) {
   ForestData forest = small_forest();
   corrupt(forest);
   try {
-    forest.view().validate();
+    forest.validate();
   } catch (const std::invalid_argument&) {
     return;
   }
@@ -54,11 +54,11 @@ void check_rejected(int line, Corrupt corrupt) {
 TEST(forest_grown_forests_are_valid) {
   for (const bool honest : {false, true}) {
     const ForestData forest = small_forest(honest);
-    forest.view().validate();
+    forest.validate();
     CHECK(!forest.subsets.empty());
   }
   TrainingSet one_row(1, 1, 2, 2);
-  ForestData(one_row, one_row.bootstrap(), grow_options("mse", 1), 2).view().validate();
+  ForestData(one_row, one_row.bootstrap(), grow_options("mse", 1), 2).validate();
 }
 
 TEST(forest_rejects_children) {
@@ -144,7 +144,7 @@ TEST(forest_rejects_no_trees) {
     f.nodes.clear();
     f.subsets.clear();
     f.leaf_start.clear();
-    f.members.clear();
+    f.low.clear();
     f.node_offset = f.subset_offset = f.leaf_offset = {0};
   });
 }
@@ -164,17 +164,16 @@ TEST(forest_rejects_leaf_starts_beyond_the_members) {
     const auto first = static_cast<std::size_t>(f.leaf_offset[kTrees - 1]);
     f.leaf_start[first + 1] = kRows + 1;
     for (std::size_t i = 0; i < kRows; ++i)
-      f.members[(kTrees - 1) * kRows + i] = static_cast<Rank>(i);
+      f.low[(kTrees - 1) * kRows + i] = static_cast<std::uint16_t>(i | f.event[i] << kPlaceBits);
   });
 }
 
 TEST(forest_rejects_members) {
-  CHECK_REJECTED(f.members[5] = kRows);
-  CHECK_REJECTED(f.members.back() = 0xffffffffu);
-  CHECK_REJECTED(f.members.pop_back());
+  CHECK_REJECTED(f.low[5] = kRows);
+  CHECK_REJECTED(f.low.back() = 0xffffu);
+  CHECK_REJECTED(f.low.pop_back());
   CHECK_REJECTED(f.members_per_tree += 1);
-  CHECK_REJECTED(f.n_rows = kRows - 1);
-  CHECK_REJECTED(f.n_rows = kMaxRows);
+  CHECK_REJECTED(f.event.pop_back());
   // Out of order, or twice, in a leaf of two or more.
   const auto in_large_leaf = [](const ForestData& f) {
     std::size_t leaf = 0;
@@ -183,11 +182,11 @@ TEST(forest_rejects_members) {
   };
   check_rejected(__LINE__, [&](ForestData& f) {
     const std::size_t at = in_large_leaf(f);
-    std::swap(f.members[at], f.members[at + 1]);
+    std::swap(f.low[at], f.low[at + 1]);
   });
   check_rejected(__LINE__, [&](ForestData& f) {
     const std::size_t at = in_large_leaf(f);
-    f.members[at + 1] = f.members[at];
+    f.low[at + 1] = f.low[at];
   });
 }
 
@@ -201,7 +200,7 @@ TEST(forest_rejects_what_is_not_a_tree) {
     Node& first = a_leaf(f);
     first.index = last_tree_node(f, [&](const Node& n) { return n.leaf() && &n != &first; }).index;
   });
-  CHECK_REJECTED(f.members[f.leaf_start[1]] = f.members[0]);
+  CHECK_REJECTED(f.low[f.leaf_start[1]] = f.low[0]);
   CHECK_REJECTED(f.leaf_start[static_cast<std::size_t>(f.leaf_offset[1]) - 1] -= 1);
 }
 
@@ -216,13 +215,31 @@ TEST(forest_rejects_rules) {
       last_tree_node(f, [](const Node& n) { return !n.leaf() && n.categorical(); }).rule |= 1);
 }
 
-TEST(forest_leaf_members) {
+// Events and rows that are those of another target than the one that the forest was grown from.
+TEST(forest_rejects_another_number_of_rows) {
   const ForestData data = small_forest();
-  const Forest forest = data.view();
-  for (std::size_t t = 0; t < kTrees; ++t) {
-    std::size_t seen = 0;
-    const auto leaves = static_cast<LeafId>(data.leaf_offset[t + 1] - data.leaf_offset[t] - 1);
-    for (LeafId leaf = 0; leaf < leaves; ++leaf) seen += forest.leaf_members(t, leaf).size();
-    CHECK_EQ(seen, kRows);
+  Forest forest = data.view();
+  for (const std::size_t rows : {kRows - 1, kRows + 1, kMaxRows, std::size_t{0}}) {
+    forest.n_rows = rows;
+    CHECK_THROWS(forest.validate(data.event), std::invalid_argument);
+  }
+}
+
+TEST(forest_leaf_members) {
+  for (const bool honest : {false, true}) {
+    const ForestData data = small_forest(honest);
+    const Forest forest = data.view();
+    std::vector<Rank> room;
+    for (std::size_t t = 0; t < kTrees; ++t) {
+      std::vector<std::uint8_t> seen(kRows, 0);
+      std::size_t total = 0;
+      for (LeafId leaf = 0; leaf < forest.n_leaves(t); ++leaf)
+        for (const Rank rank : forest.leaf_members(t, leaf, room)) {
+          CHECK(!seen[rank]);
+          seen[rank] = 1;
+          ++total;
+        }
+      CHECK(honest ? total <= forest.members.per_tree : total == kRows);
+    }
   }
 }

@@ -82,10 +82,11 @@ struct Model {
   std::vector<double> slow_weights(const Bin* row, Use use, std::size_t left_out) const {
     std::vector<double> sum(kRows, 0);
     double trees = 0;
+    std::vector<Rank> room;
     for (std::size_t t = 0; t < kTrees; ++t) {
       if (!use(t)) continue;
       double size = 0;
-      const auto members = forest.leaf_members(t, leaf_of(t, row));
+      const auto members = forest.leaf_members(t, leaf_of(t, row), room);
       for (const Rank rank : members)
         if (rank != left_out) size += weight(rank);
       if (size == 0) continue;

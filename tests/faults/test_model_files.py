@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from attacks import ATTACKS, Draft, mutate
+from attacks import ATTACKS, BLOCK_ATTACKS, Draft, mutate, to_block_bytes, to_version
 
 import cqrf._files
 from cqrf import CensoredQuantileForest, ModelFileError
 
 N_MUTANTS = 10_000
+# Of forests with many rows, whose invariants take longer to look at.
+N_LARGE_MUTANTS = 800
 SEED = 20_240_611
 
 
@@ -58,6 +60,26 @@ def tiny(tmp_path_factory):
     X = rng.uniform(size=(8, 1))
     CensoredQuantileForest(1, min_samples_leaf=2, random_state=0).fit(X, X[:, 0]).save(path)
     return path.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory):
+    """Drafts of a forest with two blocks of ranks, in both forms."""
+    path = tmp_path_factory.mktemp("blocks") / "model.cqrf"
+    forest = CensoredQuantileForest(2, min_samples_leaf=1000, max_samples=0.2, random_state=0)
+    forest.fit(*draw_many()).save(path)
+    counts = Draft(path.read_bytes())
+    in_bytes = counts.copy()
+    to_block_bytes(in_bytes)
+    return {"counts": counts, "bytes": in_bytes}
+
+
+def draw_many(n=33_000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 40, (n, 1)).astype(float)
+    T = X[:, 0] + rng.integers(0, 60, n)
+    C = rng.integers(0, 120, n)
+    return X, np.minimum(T, C), T <= C
 
 
 def load(path, data):
@@ -110,6 +132,48 @@ def test_attack_is_refused(everything, tmp_path, name, change, reason):
         load(path, draft.to_bytes())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "change", "reason"),
+    [(kind, *each) for kind, attacks in BLOCK_ATTACKS.items() for each in attacks],
+    ids=[f"{kind}-{each[0]}" for kind, attacks in BLOCK_ATTACKS.items() for each in attacks],
+)
+def test_attack_on_blocks_is_refused(blocks, tmp_path, kind, name, change, reason):
+    draft = blocks[kind].copy()
+    change(draft)
+    path = tmp_path / "attack.cqrf"
+    with pytest.raises(ModelFileError, match=f"(?s)^{path}: .*({reason})"):
+        load(path, draft.to_bytes())
+
+
+@pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
+def test_forms_of_members_answer_alike(blocks, tmp_path):
+    # Version 2 had four bytes: what its files say is packed when they are loaded.
+    second = blocks["counts"].copy()
+    to_version(second, 2)
+    forests = {
+        name: load(tmp_path / f"{name}.cqrf", draft.to_bytes())
+        for name, draft in (blocks | {"version 2": second}).items()
+    }
+    assert forests["counts"].trees_.block_counts is not None
+    for name in ("bytes", "version 2"):
+        assert forests[name].trees_.block_counts is None
+        assert forests[name].trees_.members_block.shape == forests[name].trees_.members.shape
+    X = np.arange(0.0, 40.0, 3.0)[:, None]
+    for ask in (
+        lambda f: f.predict(X, [0.1, 0.5, 0.9]),
+        lambda f: f.forest_weights(X).toarray(),
+        lambda f: f.oob_predict()[::100],
+        lambda f: f.trees_.ranks(),
+    ):
+        first, *others = (ask(forest) for forest in forests.values())
+        for other in others:
+            np.testing.assert_array_equal(other, first, strict=True)
+    for name, forest in forests.items():
+        forest.save(tmp_path / "again.cqrf")
+        right = blocks["bytes" if name == "version 2" else name].to_bytes()
+        assert (tmp_path / "again.cqrf").read_bytes() == right
+
+
 def test_nothing_of_the_claimed_size_is_allocated(everything, tmp_path):
     # With no more than half a gigabyte to spare, an allocation of terabytes would be a MemoryError.
     draft = Draft(everything)
@@ -146,6 +210,7 @@ def assert_sound(forest, X):
     assert np.array_equal(np.unique(target.time_index), np.arange(len(target.times)))
     assert len(set(target.order.tolist())) == n <= target.n_rows
     assert (forest._bins <= trees.missing).all()
+    ranks = trees.ranks()
     for t in range(len(trees)):
         nodes = trees.nodes[trees.node_offset[t] : trees.node_offset[t + 1]]
         leaf = nodes[:, 2] >> 16 & 1 == 1
@@ -155,13 +220,18 @@ def assert_sound(forest, X):
         start = trees.leaf_start[trees.leaf_offset[t] : trees.leaf_offset[t + 1]]
         assert sorted(nodes[leaf, 3]) == list(range(len(start) - 1))
         # Each rank once, and all of them unless the tree is honest.
-        members = sorted(trees.ranks()[t, : start[-1]])
+        members = np.sort(ranks[t, : start[-1]])
         honest = trees.members.shape[1] < n
-        assert members == (sorted(set(members)) if honest else list(range(n)))
+        assert (np.diff(members.astype(int)) > 0).all()
+        assert honest or len(members) == n
         assert members[-1] < n
         for begin, end in itertools.pairwise(start.tolist()):
             assert begin < end
-            assert (np.diff(trees.ranks()[t, begin:end].astype(int)) > 0).all()
+            own = ranks[t, begin:end].astype(int)
+            assert (np.diff(own) > 0).all()
+            # Two bytes tell the place in a block and the event.
+            packed = own % 2**15 + 2**15 * target.event[own].astype(int)
+            assert np.array_equal(trees.members[t, begin:end], packed)
     assert np.isfinite(forest.predict(X, [0.1, 0.5, 0.9])).all()
     assert np.isfinite(forest.predict(X)).all()
     if forest.calibration_ is not None:
@@ -184,25 +254,27 @@ OTHERS = {
 
 
 @pytest.fixture(scope="module")
-def drafts(everything, tmp_path_factory):
+def drafts(everything, blocks, tmp_path_factory):
     path = tmp_path_factory.mktemp("others") / "model.cqrf"
     X, y, event, _ = draw(80)
     files = {"everything": everything}
     for name, params in OTHERS.items():
         CensoredQuantileForest(4, random_state=0, **params).fit(X, y, event).save(path)
         files[name] = path.read_bytes()
-    return {name: Draft(data) for name, data in files.items()}
+    return {name: Draft(data) for name, data in files.items()} | blocks
 
 
 @pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
-@pytest.mark.parametrize("kind", ["everything", *OTHERS])
+@pytest.mark.parametrize("kind", ["everything", *OTHERS, *BLOCK_ATTACKS])
 def test_mutants_are_refused_or_sound(drafts, kind, tmp_path):
-    X = draw(4, seed=1)[0]
+    large = kind in BLOCK_ATTACKS
+    X = pd.DataFrame({"x": [0.0, 7.0, 39.0]}) if large else draw(4, seed=1)[0]
+    n_mutants = N_LARGE_MUTANTS // 2 if large else N_MUTANTS // (1 + len(OTHERS))
     base = drafts[kind]
     rng = np.random.default_rng([SEED, *kind.encode()])
     path = tmp_path / "mutant.cqrf"
     loaded = 0
-    for number in range(N_MUTANTS // (1 + len(OTHERS))):
+    for number in range(n_mutants):
         draft = base.copy()
         mutate(draft, rng)
         try:
@@ -214,7 +286,10 @@ def test_mutants_are_refused_or_sound(drafts, kind, tmp_path):
         known = X.to_numpy() if names is None else X.set_axis(names, axis=1)
         try:
             assert_sound(forest, known)
-            if forest._options.replace or forest._options.n_draws < forest.target_.n:
+            # Not of many rows: every one of them would be answered.
+            if not large and (
+                forest._options.replace or forest._options.n_draws < forest.target_.n
+            ):
                 forest.oob_predict()
         except Exception as error:
             raise AssertionError(f"mutant {number} is not sound: {error!r}") from error

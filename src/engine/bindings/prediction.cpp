@@ -97,6 +97,12 @@ class BoundForest {
         missing_(missing) {
     require(nodes.shape(1) == 4 && subsets.shape(1) == 4, "forest arrays: shape");
     require(missing.size() > 0, "forest arrays: no features");
+    // What is there is not empty: the engine tells the forms of members apart by that.
+    const auto like_low = [&](const auto& array) {
+      return !array || (array->shape(0) == low.shape(0) && array->shape(1) == low.shape(1));
+    };
+    require(like_low(block) && like_low(block_high), "forest arrays: number of block bytes");
+    require(!block_counts || block_counts->size() > 0, "forest arrays: number of block counts");
     // A node is four 32-bit words and a set of bins four 64-bit words: the same bytes.
     forest_ = {{reinterpret_cast<const Node*>(nodes_.data()), nodes_.shape(0)},
                view(node_offset_),

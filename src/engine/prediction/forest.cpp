@@ -55,9 +55,11 @@ void validate_nodes(std::span<const Node> tree, std::span<const Bin> missing,
   require(tree.size() - splits == n_leaves, "leaf number not used");
 }
 
-// The members of a tree are distinct ranks, in order within each leaf; `marks` is scratch, (n,).
-// Loops without exits, which the compiler turns into vector code: this reads most of a forest.
-void validate_members(std::span<const Rank> members, std::span<const std::uint32_t> start,
+// The members of a tree are distinct ranks, in order within each leaf, and their highest bits are
+// the events; `marks` is scratch, (n,). Loops without exits, which the compiler turns into vector
+// code: this reads most of a forest.
+void validate_members(std::span<const Rank> members, std::span<const std::uint16_t> low,
+                      std::span<const std::uint32_t> start, std::span<const std::uint8_t> event,
                       std::vector<std::uint8_t>& marks) {
   Rank largest = 0;
   for (const Rank rank : members) largest = std::max(largest, rank);
@@ -69,17 +71,16 @@ void validate_members(std::span<const Rank> members, std::span<const std::uint32
     between_leaves += members[first - 1] >= members[first];
   require(descents == between_leaves, "members of a leaf are not in order");
   std::fill(marks.begin(), marks.end(), std::uint8_t{0});
-  for (const Rank rank : members) marks[rank] = 1;
+  constexpr std::uint8_t kSeen = 2;
+  for (std::size_t i = 0; i < members.size(); ++i)
+    marks[members[i]] = static_cast<std::uint8_t>(kSeen | low[i] >> kPlaceBits);
   std::size_t distinct = 0;
-  for (const std::uint8_t mark : marks) distinct += mark;
+  for (const std::uint8_t mark : marks) distinct += mark >> 1;
   require(distinct == members.size(), "a rank is a member of two leaves");
-}
-
-void validate_events(std::span<const Rank> ranks, std::span<const std::uint16_t> low,
-                     std::span<const std::uint8_t> event) {
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < ranks.size(); ++i) wrong += (low[i] >> kPlaceBits) != event[ranks[i]];
-  require(wrong == 0, "a member's event");
+  std::size_t right = 0;
+  for (std::size_t rank = 0; rank < marks.size(); ++rank)
+    right += marks[rank] == kSeen + event[rank];
+  require(right == members.size(), "a member's event");
 }
 
 }  // namespace
@@ -93,6 +94,7 @@ void Forest::validate_shapes() const {
               members.block_high.size() == (bytes > 1 ? size : 0),
           "number of block bytes");
   if (!members.counted()) return;
+  require(members.n_blocks > 1, "block counts of a single block");
   const std::size_t leaves = leaf_start.size() - n_trees();
   require(members.block_counts.size() == leaves * members.n_blocks, "number of block counts");
 }
@@ -130,9 +132,8 @@ void Forest::validate(std::span<const std::uint8_t> event,
       if (members.counted()) validate_counts(leaf(t, id));
       members.unpack(leaf(t, id), ranks.data() + start[id]);
     }
-    validate_members(std::span(ranks).first(start.back()), start, marks);
-    validate_events(std::span(ranks).first(start.back()),
-                    members.low.subspan(t * members.per_tree, start.back()), event);
+    validate_members(std::span(ranks).first(start.back()),
+                     members.low.subspan(t * members.per_tree, start.back()), start, event, marks);
     if (each_tree) each_tree(t + 1);
   }
 }

@@ -4,6 +4,7 @@ Written from docs/model_files.md alone: it shares no code with the reader that i
 """
 
 import copy
+import itertools
 import json
 import math
 import struct
@@ -80,3 +81,44 @@ class Draft:
             data += self.filler * (-len(data) % 64) + array.tobytes()
         data += self.tail
         return data + struct.pack("<I", zlib.crc32(data))
+
+
+def put_behind(draft: Draft, name: str, new: str, array: np.ndarray) -> None:
+    """Put an array behind another one."""
+    items = [(other, own) for other, own in draft.arrays.items() if other != new]
+    at = [other for other, _ in items].index(name) + 1
+    draft.arrays = dict([*items[:at], (new, array), *items[at:]])
+
+
+def unpack(draft: Draft) -> np.ndarray:
+    """Return the ranks of all members, shape (B, members per tree), zeros after the last leaf."""
+    members = draft.arrays["members"].astype(np.int64)
+    ranks = members % 2**15
+    if "members_block" in draft.arrays:
+        return ranks + 2**15 * draft.arrays["members_block"].astype(np.int64)
+    if "block_counts" not in draft.arrays:
+        return ranks
+    starts, offset = draft.arrays["leaf_start"], draft.arrays["leaf_offset"]
+    counts = iter(draft.arrays["block_counts"])
+    for tree, (begin, end) in enumerate(itertools.pairwise(offset)):
+        for a, b in itertools.pairwise(starts[begin:end]):
+            count = next(counts)
+            ranks[tree, a:b] += 2**15 * np.repeat(np.arange(len(count)), count)
+    return ranks
+
+
+def to_version(draft: Draft, version: int) -> None:
+    """Turn a file of version 3 into one of version 2, or say that it is one of version 1."""
+    ranks = unpack(draft)
+    for name in ("members_block", "members_block_high", "block_counts"):
+        draft.arrays.pop(name, None)
+    draft.arrays["members"] = ranks.astype("<u4")
+    del draft.header["params"]["time_resolution"]
+    draft.version = version
+
+
+def to_block_bytes(draft: Draft) -> None:
+    """Tell the block of every member, instead of counting them."""
+    blocks = (unpack(draft) // 2**15).astype("|u1")
+    del draft.arrays["block_counts"]
+    put_behind(draft, "members", "members_block", blocks)

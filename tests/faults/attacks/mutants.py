@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from attacks.draft import put_behind
+
 NUMBERS = [-1, 0, 1, 2, 3, 7, 79, 80, 81, 255, 256, 2**31 - 1, 2**31, 2**32, 2**63, 0.0, 0.5, 1.0]
 VALUES = [*NUMBERS, None, True, False, "", "x", "knn", "mse", "left", "lower", [], [0.5], {}, "red"]
 
@@ -9,7 +11,7 @@ VALUES = [*NUMBERS, None, True, False, "", "x", "knn", "mse", "left", "lower", [
 def mutate(draft, rng):
     """Change one to three things of a draft, in place."""
     for _ in range(rng.integers(1, 4)):
-        kind = rng.choice([_element, _two_elements, _length, _header, _table], p=_WEIGHTS)
+        kind = rng.choice([_element, _two_elements, _length, _header, _table, _blocks], p=_WEIGHTS)
         kind(draft, rng)
 
 
@@ -94,4 +96,30 @@ def _table(draft, rng):
         entry[key] = _pick(rng, VALUES)
 
 
-_WEIGHTS = [0.5, 0.1, 0.1, 0.25, 0.05]
+def _blocks(draft, rng):
+    """The blocks of the members in another form, a little wrong or superfluous."""
+    if not all(name in draft.arrays for name in ("members", "leaf_start", "leaf_offset")):
+        return
+    leaves = max(0, len(draft.arrays["leaf_start"]) - len(draft.arrays["leaf_offset"]) + 1)
+    kind = _pick(rng, ["members_block", "members_block_high", "block_counts"])
+    if kind == "block_counts":
+        blocks = int(rng.integers(4))
+        array = rng.integers(0, 80, (leaves, blocks)).astype("<u2")
+    else:
+        array = rng.integers(0, 2, draft.arrays["members"].shape).astype("|u1")
+    if kind in draft.arrays and rng.integers(2):
+        array = np.zeros_like(draft.arrays[kind])
+    if rng.integers(2):
+        for name in ("members_block", "members_block_high", "block_counts"):
+            draft.arrays.pop(name, None)
+    before = [
+        name
+        for name in ("members", "members_block", "members_block_high")
+        if name in draft.arrays and name != kind
+    ]
+    if kind == "members_block":
+        before = before[:1]
+    put_behind(draft, before[-1], kind, array)
+
+
+_WEIGHTS = [0.48, 0.1, 0.1, 0.24, 0.05, 0.03]

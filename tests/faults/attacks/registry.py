@@ -1,17 +1,20 @@
 """Named attacks: each changes one thing in a sound file, and says what `load` must answer."""
 
+import itertools
 import json
 
 import numpy as np
 
+from attacks.draft import put_behind, to_version
+
 ATTACKS = []
 
 
-def attack(reason):
+def attack(reason, into=ATTACKS):
     """Register an attack that must be refused with a message that matches `reason`."""
 
     def register(change):
-        ATTACKS.append((change.__name__, change, reason))
+        into.append((change.__name__, change, reason))
         return change
 
     return register
@@ -58,10 +61,10 @@ def magic_of_a_text_transfer(draft):
     draft.magic = b"\x89cqrf\n\x1a\x01"
 
 
-@attack("version 3 is unknown")
+@attack("version 4 is unknown")
 def future_version(draft):
     """The file of a later release."""
-    draft.version = 3
+    draft.version = 4
 
 
 @attack("version 0 is unknown")
@@ -73,21 +76,71 @@ def version_zero(draft):
 @attack("without ci_group_size")
 def old_version_with_a_new_parameter(draft):
     """A file of version 1 that knows groups of trees."""
-    draft.version = 1
+    to_version(draft, 1)
 
 
 @attack("without group_size")
 def old_version_with_a_new_option(draft):
     """A file of version 1 whose trees have groups."""
-    draft.version = 1
+    to_version(draft, 1)
     del draft.header["params"]["ci_group_size"]
 
 
 @attack("no calibration")
 def old_version_with_a_calibration(draft):
     """A file of version 1 that is calibrated."""
-    draft.version = 1
+    to_version(draft, 1)
     del draft.header["params"]["ci_group_size"], draft.header["options"]["group_size"]
+
+
+@attack("those of version 2, without time_resolution")
+def version_2_with_a_new_parameter(draft):
+    """A file of version 2 that knows levels of time."""
+    to_version(draft, 2)
+    draft.header["params"]["time_resolution"] = "auto"
+
+
+@attack("those of version 2, without time_resolution")
+def version_2_without_parameters(draft):
+    """A file of version 2 whose parameters are of another kind."""
+    to_version(draft, 2)
+    draft.header["params"] = None
+
+
+@attack("members must have dtype '<u4'")
+def version_2_with_two_bytes(draft):
+    """A file of version 2 whose members take two bytes."""
+    members = draft.arrays["members"]
+    to_version(draft, 2)
+    draft.arrays["members"] = members
+
+
+@attack("no array named 'block_counts'")
+def version_2_with_block_counts(draft):
+    """A file of version 2 with an array of version 3."""
+    to_version(draft, 2)
+    put_behind(draft, "members", "block_counts", np.zeros((1, 1), "<u2"))
+
+
+@attack("member out of range")
+def version_2_with_a_member_out_of_range(draft):
+    """A rank of four bytes that would be read beyond the events."""
+    to_version(draft, 2)
+    draft.arrays["members"][0, 0] = 2**32 - 1
+
+
+@attack("member out of range")
+def version_2_with_a_member_beyond_the_last(draft):
+    """A rank of four bytes that is one too large, in the last tree."""
+    to_version(draft, 2)
+    draft.arrays["members"][-1, -1] = 80
+
+
+@attack("two leaves|not in order")
+def version_2_with_a_member_twice(draft):
+    """A rank of four bytes that is in two leaves."""
+    to_version(draft, 2)
+    draft.arrays["members"][0, draft.arrays["leaf_start"][1]] = draft.arrays["members"][0, 0]
 
 
 @attack("header is longer than the file")
@@ -303,10 +356,16 @@ def big_endian_dtype(draft):
     draft.entry("times")["dtype"] = ">f8"
 
 
-@attack("must have dtype '<u4'")
+@attack("must have dtype '<u2'")
 def integers_as_signed(draft):
     """Ranks as signed numbers, which may be negative."""
-    draft.entry("members")["dtype"] = "<i4"
+    draft.entry("members")["dtype"] = "<i2"
+
+
+@attack("members must have dtype '<u2'")
+def members_of_four_bytes(draft):
+    """Ranks as the versions before had them."""
+    draft.arrays["members"] = (draft.arrays["members"] & 0x7FFF).astype("<u4")
 
 
 @attack("cannot have the shape")
@@ -344,7 +403,7 @@ def huge_shape(draft):
 def huge_shape_and_length(draft):
     """A shape and a length of terabytes."""
     draft.entry("members")["shape"] = [2**20, 2**20]
-    draft.entry("members")["length"] = 2**42
+    draft.entry("members")["length"] = 2**41
 
 
 @attack("ends after the file")
@@ -426,6 +485,12 @@ set_key("interpolation", "cubic", PARAMS, "interpolation")
 set_key("default_quantiles must lie", 1.0, PARAMS, "default_quantiles")
 set_key("default_quantiles is empty", [], PARAMS, "default_quantiles")
 set_key("default_quantiles cannot", [[0.5]], PARAMS, "default_quantiles")
+set_key("time_resolution must be one of", "full", PARAMS, "time_resolution")
+set_key("time_resolution must be at least 1", 0, PARAMS, "time_resolution")
+set_key("time_resolution must be at least 1", -(2**70), PARAMS, "time_resolution")
+set_key("time_resolution cannot", 8192.0, PARAMS, "time_resolution")
+set_key("time_resolution cannot", True, PARAMS, "time_resolution")
+set_key("time_resolution cannot", [8192], PARAMS, "time_resolution")
 set_key("max_bins must be", 1000, PARAMS, "max_bins")
 set_key("categorical_features cannot", [None], PARAMS, "categorical_features")
 set_key("categorical_features cannot", {"a": 1}, PARAMS, "categorical_features")
@@ -720,8 +785,10 @@ set_item("leaf_offset", 1, 1, "leaf offsets")
 set_item("leaf_start", 0, 1, "leaf starts")
 set_item("leaf_start", 1, 0, "empty leaf")
 set_item("leaf_start", 1, 2**32 - 1, "empty leaf")
-set_item("members", (0, 0), 2**32 - 1, "member out of range")
+set_item("members", (0, 0), 2**15 - 1, "member out of range")
+set_item("members", (0, 0), 2**16 - 1, "member out of range")
 set_item("members", (-1, -1), 80, "member out of range")
+set_item("members", (-1, -1), 80 + 2**15, "member out of range")
 
 
 @attack("child index")
@@ -828,6 +895,51 @@ def members_of_fewer_trees(draft):
 def members_of_fewer_rows(draft):
     """Trees that leave a rank out."""
     draft.arrays["members"] = draft.arrays["members"][:, :-1]
+
+
+@attack("a member's event")
+def member_with_another_event(draft):
+    """The bit of the event says something else than the outcomes."""
+    draft.arrays["members"][0, 0] ^= 2**15
+
+
+@attack("a member's event")
+def members_without_events(draft):
+    """Ranks alone."""
+    draft.arrays["members"] &= 2**15 - 1
+
+
+@attack("number of block bytes")
+def blocks_of_few_rows(draft):
+    """A block for each member, where there is but one."""
+    put_behind(draft, "members", "members_block", np.zeros(draft.arrays["members"].shape, "|u1"))
+
+
+@attack("number of block bytes")
+def blocks_without_members(draft):
+    """An array of blocks that has no element."""
+    put_behind(draft, "members", "members_block", np.zeros((0, 0), "|u1"))
+
+
+@attack("number of block bytes")
+def high_blocks_without_members(draft):
+    """An array of the upper bytes of blocks that has no element."""
+    put_behind(draft, "members", "members_block_high", np.zeros((0, 80), "|u1"))
+
+
+@attack("single block")
+def block_counts_of_few_rows(draft):
+    """Counts of the members in the only block; they are right."""
+    starts, offset = draft.arrays["leaf_start"], draft.arrays["leaf_offset"]
+    sizes = [np.diff(starts[a:b]) for a, b in itertools.pairwise(offset)]
+    counts = np.concatenate(sizes).astype("<u2")[:, None]
+    put_behind(draft, "members", "block_counts", counts)
+
+
+@attack("number of block counts")
+def block_counts_without_leaves(draft):
+    """An array of counts that has no element."""
+    put_behind(draft, "members", "block_counts", np.zeros((0, 1), "<u2"))
 
 
 @attack("not in order")
