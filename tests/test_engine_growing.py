@@ -320,7 +320,7 @@ def gain(labels, weight, left):
     )
 
 
-# Labels are integers in the engine: of thirty bits, or of sixteen where a row has ten of them.
+# Labels are integers in the engine: of thirty bits, or of twelve where ten columns follow from one.
 def precision(criterion):
     return 1e-3 if criterion == "distribution" else 1e-7
 
