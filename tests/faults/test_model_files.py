@@ -66,7 +66,7 @@ def tiny(tmp_path_factory):
 def blocks(tmp_path_factory):
     """Drafts of a forest with two blocks of ranks, in both forms."""
     path = tmp_path_factory.mktemp("blocks") / "model.cqrf"
-    forest = CensoredQuantileForest(2, min_samples_leaf=1000, max_samples=0.2, random_state=0)
+    forest = CensoredQuantileForest(2, min_samples_leaf=100, max_samples=0.2, random_state=0)
     forest.fit(*draw_many()).save(path)
     counts = Draft(path.read_bytes())
     in_bytes = counts.copy()
