@@ -140,9 +140,10 @@ def lines(rows: list[Row], by: str, xlabel: str, ylabel: str, levels: Sequence[f
     figure = new_figure(2.9 * len(levels), 3.2)
     axes = figure.subplots(1, len(levels), squeeze=False)[0]
     at = sorted(distinct(rows, by))
+    by_method = {name: select(rows, method=name) for name in distinct(rows, "method")}
     for ax, level in zip(axes, levels, strict=True):
-        for name in distinct(rows, "method"):
-            cells = [mean(rows, method=name, quantile=level, **{by: value}) for value in at]
+        for name, own in by_method.items():
+            cells = [mean(own, quantile=level, **{by: value}) for value in at]
             _line(ax, name, at, cells)
         ax.set_title(f"level {level:g}", fontsize=9)
         ax.set_xlabel(xlabel, fontsize=8)
@@ -179,14 +180,17 @@ def equations(
         ax.axhline(0, c="#bbbbbb", lw=0.8)
         ax.step(q, u1, where="post", c=BLACK, lw=1.2, label="U1, true times")
         ax.step(q, u2, where="post", c=RED, lw=1.2, label="U2, observed times")
-        ax.axvline(root1, c=BLACK, ls=":", label=f"root of U1: {root1:.3f}")
-        ax.axvline(root2, c=RED, ls=":", label=f"root of U2: {root2:.3f}")
+        # Dashes that leave room for each other where the roots are the same.
+        ax.axvline(root1, c=BLACK, ls=(0, (3, 3)), label=f"root of U1: {root1:.3f}")
+        ax.axvline(root2, c=RED, ls=(3, (3, 3)), label=f"root of U2: {root2:.3f}")
         ax.axvline(level, c=BLUE, lw=0.9, label=f"true quantile: {level:g}")
         ax.set_title(f"n = {n:,}", fontsize=10)
         ax.legend(fontsize=7, frameon=False)
         bare(ax)
     for ax in axes[2:]:
         ax.set_xlabel("q")
+    for ax in axes[::2]:
+        ax.set_ylabel("U(q)")
     return figure
 
 
