@@ -14,6 +14,7 @@ from cqrf.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -33,6 +34,23 @@ COLORS = {
 def color(method: str) -> str:
     """Colour of a method: that of its family."""
     return COLORS.get(method.split("-")[0], "#999999")
+
+
+# A metric is drawn on a logarithmic axis where its largest value is more than so many times the
+# smallest.
+WIDE = {"mad": 10.0, "mse": 20.0}
+# Methods of a family have one colour; these tell them apart where they are drawn as points.
+MARKERS = ("o", "^", "v", "D")
+
+
+def _plain_log(axis: Axis, low: float, high: float) -> None:
+    """Label a logarithmic axis with plain numbers, a few for each power of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    steps = (1.0,) if high > 100 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -65,7 +83,7 @@ def _legend_below(figure: Figure, ax: Axes) -> None:
 
 def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) -> Figure:
     """Box plots over replications: a row of panels per metric, a column per level."""
-    from matplotlib.ticker import MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     methods = [name for name in distinct(rows, "method") if name != "data"]
     figure = new_figure(2.5 * len(levels), (0.22 * len(methods) + 0.9) * len(metrics))
@@ -86,9 +104,9 @@ def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) 
                 if "oracle" in name:
                     box.set_hatch("////")
             low, high = min(map(np.min, values)), max(map(np.max, values))
-            if metric == "mse" and 0 < 20 * low < high:
+            if 0 < WIDE.get(metric, np.inf) * low < high:
                 ax.set_xscale("log")
-                ax.xaxis.set_minor_formatter(NullFormatter())
+                _plain_log(ax.xaxis, low, high)
             else:
                 ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.set_title(f"{label}, level {level:g}", fontsize=9)
@@ -259,13 +277,18 @@ def pairs(points: Sequence[tuple[str, float, float]], xlabel: str, ylabel: str) 
     """Points (method, x, y) around the line x = y, on logarithmic axes."""
     figure = new_figure(5.5, 5)
     ax = figure.subplots()
+    families: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for name, _, _ in points):
         x, y = np.array([(a, b) for other, a, b in points if other == name]).T
-        marker = "s" if "oracle" in name else "o"
+        family = families.setdefault(color(name), [])
+        marker = "s" if "oracle" in name else MARKERS[len(family) % len(MARKERS)]
+        family.append(name)
         ax.scatter(x, y, s=18, c=color(name), marker=marker, alpha=0.8, label=name)
     values = [value for _, *pair in points for value in pair]
     ax.plot([min(values), max(values)], [min(values), max(values)], c="#999999", lw=0.8)
     ax.set(xlabel=f"MAD, {xlabel}", ylabel=f"MAD, {ylabel}", xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        _plain_log(axis, min(values), max(values))
     ax.legend(fontsize=8, frameon=False)
     bare(ax)
     return figure
