@@ -106,6 +106,17 @@ def slow_losses(X, time, event, sample_weight, size, **parameters):
     return np.where(W.sum(axis=1) > 0, losses, NAN), weight[forest.target_.order]
 
 
+def average_neighbours(losses):
+    """Losses (n, s), the mean of five neighbouring sizes each, the first and last one repeated."""
+    last = losses.shape[1] - 1
+    return np.column_stack(
+        [
+            np.mean([losses[:, min(max(at + step, 0), last)] for step in range(-2, 3)], axis=0)
+            for at in range(last + 1)
+        ]
+    )
+
+
 def assert_path_is_slow(X, time, event=None, sample_weight=None, ranks=None, **parameters):
     forest = fit(X, time, event, sample_weight, **parameters)
     path, target = forest.leaf_size_path_, forest.target_
@@ -115,18 +126,20 @@ def assert_path_is_slow(X, time, event=None, sample_weight=None, ranks=None, **p
         drawn = min(n_draws, math.ceil(0.632 * target.n))
     grid = list(_tuning._grid(drawn))
     np.testing.assert_array_equal(path.size, np.rint(np.array(grid) * n_draws / drawn))
-    for at, size in enumerate(grid):
-        losses, weight = slow_losses(
-            X, time, event, sample_weight, size, **(parameters | {"max_samples": drawn})
-        )
-        if ranks is not None:
-            losses, weight = losses[ranks], weight[ranks]
-        known = ~np.isnan(losses)
-        share = weight[known] / weight[known].sum()
-        mean = share @ losses[known]
-        assert path.loss[at] == pytest.approx(mean, abs=1e-9)
-        error = math.sqrt((share**2) @ (losses[known] - mean) ** 2)
-        assert path.std_error[at] == pytest.approx(error, abs=1e-9)
+    drawn_so = parameters | {"max_samples": drawn}
+    by_size, weights = zip(
+        *(slow_losses(X, time, event, sample_weight, size, **drawn_so) for size in grid),
+        strict=True,
+    )
+    losses, weight = average_neighbours(np.column_stack(by_size)), weights[0]
+    if ranks is not None:
+        losses, weight = losses[ranks], weight[ranks]
+    known = ~np.isnan(losses[:, 0])
+    share = weight[known] / weight[known].sum()
+    mean = share @ losses[known]
+    np.testing.assert_allclose(path.loss, mean, rtol=0, atol=1e-9)
+    error = np.sqrt(share**2 @ (losses[known] - mean) ** 2)
+    np.testing.assert_allclose(path.std_error, error, rtol=0, atol=1e-9)
     return path
 
 
@@ -182,7 +195,8 @@ class TestAgainstForests:
         assert_path_is_slow(data.X, data.time, data.event)
 
     @pytest.mark.parametrize("options", [{}, {"bootstrap": True}], ids=str)
-    def test_honest_trees_nearly_agree(self, options):
+    def test_honest_trees_nearly_agree(self, monkeypatch, options):
+        monkeypatch.setattr(_tuning, "_REACH", 0)
         # Pruning hands the rows of an empty side on to the other one, which then counts more
         # growing rows than it was grown from: at sizes between, some nodes are split once more.
         X, time, event = mixed_sample(seed=6)
@@ -397,6 +411,26 @@ class TestWarmStart:
 
 
 class TestChoice:
+    def test_a_lucky_size_is_not_chosen(self):
+        # Alone the second would win; its neighbours are poor, those of the sixth are good.
+        losses = np.array([[9.0, 5.0, 9.0, 8.0, 6.0, 5.2, 5.6, 7.0, 9.0, 9.0]])
+        averaged = _tuning._averaged(losses)
+        assert losses[0].argmin() == 1
+        assert averaged[0].argmin() == 5
+        np.testing.assert_allclose(averaged, average_neighbours(losses), rtol=0, atol=1e-14)
+
+    @pytest.mark.parametrize("losses", [np.arange(8.0), np.arange(8.0)[::-1], np.full(8, 3.0)])
+    def test_averages_keep_the_order_of_sizes(self, losses):
+        averaged = _tuning._averaged(losses[None])[0]
+        np.testing.assert_array_equal(np.sign(np.diff(averaged)), np.sign(np.diff(losses)))
+
+    @pytest.mark.parametrize("n_sizes", [1, 2, 3])
+    def test_fewer_sizes_than_neighbours(self, n_sizes):
+        losses = np.random.default_rng(0).uniform(size=(4, n_sizes))
+        np.testing.assert_allclose(
+            _tuning._averaged(losses), average_neighbours(losses), rtol=0, atol=1e-14
+        )
+
     def test_noise_needs_large_leaves(self):
         chosen = []
         for seed in range(9):

@@ -25,6 +25,9 @@ N_TREES = 32
 _DRAWN = 0.632
 _MAX_SCORED = 32_768
 _RATIO = math.sqrt(2.0)
+# Sizes that are judged together: so many smaller and so many larger ones with each. The smallest
+# of noisy losses is found with less noise: docs/design/0004.
+_REACH = 2
 # Of the second, smaller sample from which the rate of growth is measured.
 _THINNING = 8
 
@@ -39,7 +42,8 @@ class LeafSizePath:
         Values of `min_samples_split`, ascending; the last one grows no tree beyond its root.
     loss : ndarray of shape (s,), float64
         Mean over training rows of the squared distance between the survival probabilities
-        predicted out-of-bag at ten times and the row's own, up to a constant.
+        predicted out-of-bag at ten times and the row's own, up to a constant; the mean of five
+        sizes, the two next smaller and larger ones with each.
     std_error : ndarray of shape (s,), float64
         Standard error of `loss` over rows. Losses of neighbouring sizes are strongly dependent:
         the error of their difference is much smaller.
@@ -122,7 +126,7 @@ def _leaf_size_path(
     )
     losses = scorer.losses()
     answered = ~np.isnan(losses[:, 0])
-    losses = losses[answered]
+    losses = _averaged(losses[answered])
     weight = None if target.weight is None else target.weight[rows][answered]
     mean = np.average(losses, axis=0, weights=weight)
     shares = np.full(len(losses), 1.0) if weight is None else weight
@@ -132,6 +136,19 @@ def _leaf_size_path(
     # A size counts the rows that grow a tree: there are more of them in the forest itself.
     scale = options.n_draws / n_draws
     return LeafSizePath(np.rint(sizes * scale).astype(np.int64), mean, std_error)
+
+
+def _averaged(losses: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Average losses (rows, sizes) of each size with those of its neighbours.
+
+    Beyond the largest size there are only roots, as there; the smallest stands for smaller ones.
+    """
+    padded = np.pad(losses, ((0, 0), (_REACH, _REACH)), mode="edge")
+    n_sizes = losses.shape[1]
+    total = np.zeros_like(losses)
+    for shift in range(2 * _REACH + 1):
+        total += padded[:, shift : shift + n_sizes]
+    return total / (2 * _REACH + 1)
 
 
 def _grid(n_draws: int) -> Iterator[int]:

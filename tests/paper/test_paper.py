@@ -1,6 +1,7 @@
 """`cqrf paper`: the methods, the store, and a quick run of all experiments as a command."""
 
 import csv
+import itertools
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from cqrf.paper.run import run
 from cqrf.paper.settings import Settings, Store, write_csv
 from cqrf.paper.simulations import MODELS, PAPER_MODELS
 from cqrf.paper.tables import mean, ratio
+from cqrf.paper.tables import select as select_rows
 
 load_experiments()
 
@@ -165,6 +167,31 @@ class TestStore:
         assert first["value"] == pytest.approx(1 / 3, rel=1e-8)
         assert (first["quantile"], first["node_size"], first["replication"]) == (0.1, 3, 0)
         assert (second["quantile"], second["node_size"], second["setting"]) == (None, None, "x")
+
+    @pytest.mark.parametrize(
+        "conditions",
+        [
+            {},
+            {"setting": "b"},
+            {"method": ("crf", "grf"), "metric": "mad"},
+            {"setting": ["a", "b"], "method": "qrf", "node_size": None},
+            {"setting": "c"},
+            {"quantile": (0.1, 0.9)},
+        ],
+        ids=str,
+    )
+    def test_stored_rows_are_found_as_in_a_list(self, tmp_path, conditions):
+        store = Store(tmp_path, Settings())
+        places = itertools.product("ab", ("crf", "qrf", "grf"), (0.1, 0.5, 0.9), ("mad", "mse"))
+        rows = [
+            {"setting": s, "method": m, "quantile": q, "metric": metric, "value": float(k)}
+            for k, (s, m, q, metric) in enumerate(places)
+        ]
+        store.write("any", 0, rows)
+        stored = store.read("any", 1)
+        expected = [row["value"] for row in select_rows(list(stored), **conditions)]
+        assert sorted(row["value"] for row in select_rows(stored, **conditions)) == expected
+        assert (len(expected) == 0) == (conditions.get("setting") == "c")
 
     def test_a_failed_write_leaves_nothing(self, tmp_path):
         path = tmp_path / "table.csv"

@@ -45,7 +45,8 @@ SAME = {
 }
 AUTHORS = "crf (authors, randomForest, Beran, argmin)"
 # Why a method need not agree. What the filling of leaves does is measured by
-# benchmarks/leaf_filling.py.
+# benchmarks/leaf_filling.py, what the variance of the log-rank statistic does by
+# benchmarks/survival_forest.py.
 _FILLING = "fills the leaves of a tree with the rows that it drew, we with all rows"
 DIFFERENCES = {
     "crf": "randomForest stops by rows counted as often as drawn, we by distinct rows; "
@@ -54,7 +55,8 @@ DIFFERENCES = {
     "crf-extratrees": "ranger draws cuts between values, we draw among bins",
     "qrf": f"quantregForest {_FILLING}",
     "qrf-oracle": f"quantregForest {_FILLING}",
-    "rsf": f"randomForestSRC {_FILLING}",
+    "rsf": "randomForestSRC divides the log-rank statistic by its hypergeometric variance, we by "
+    f"its permutation variance, and other cuts win; it {_FILLING}",
 }
 
 

@@ -254,7 +254,7 @@ def _rsf_sksurv(task: Task) -> Array:
     shift = float(task.time.min()) - 1.0
     forest.fit(task.X, Surv.from_arrays(task.event, task.time - shift))
     survival = forest.predict_survival_function(task.X_test, return_array=True)
-    return _invert(forest.unique_times_ + shift, survival, task.quantiles)
+    return invert(forest.unique_times_ + shift, survival, task.quantiles)
 
 
 @method("ipcw", "forest on events weighted by inverse censoring probability (Hothorn et al.)")
@@ -334,7 +334,7 @@ def _cox(task: Task) -> Array:
     # A touch of ridge: separation would otherwise end the fit.
     model = CoxPHFitter(penalizer=1e-4).fit(frame, "time", "event")
     curves = model.predict_survival_function(pd.DataFrame(task.X_test, columns=columns))
-    return _invert(curves.index.to_numpy(), curves.to_numpy().T, task.quantiles)
+    return invert(curves.index.to_numpy(), curves.to_numpy().T, task.quantiles)
 
 
 def _linear(model: LinearQuantiles, task: Task) -> Array:
@@ -365,7 +365,7 @@ def _adapted_loss(task: Task) -> Array:
     return _linear(DeBacker(), task)
 
 
-def _invert(times: Array, survival: Array, quantiles: Array) -> Array:
+def invert(times: Array, survival: Array, quantiles: Array) -> Array:
     """First times at which curves (m, K) have fallen to 1 - tau; the last one where they do not."""
     reached = survival[:, :, None] <= 1.0 - quantiles + 1e-12
     first = np.where(reached.any(axis=1), reached.argmax(axis=1), len(times) - 1)

@@ -14,6 +14,7 @@ from cqrf.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
@@ -33,6 +34,23 @@ COLORS = {
 def color(method: str) -> str:
     """Colour of a method: that of its family."""
     return COLORS.get(method.split("-")[0], "#999999")
+
+
+# A metric is drawn on a logarithmic axis where its largest value is more than so many times the
+# smallest.
+WIDE = {"mad": 10.0, "mse": 20.0}
+# Methods of a family have one colour; these tell them apart where they are drawn as points.
+MARKERS = ("o", "^", "v", "D")
+
+
+def _plain_log(axis: Axis, low: float, high: float) -> None:
+    """Label a logarithmic axis with plain numbers, a few for each power of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    steps = (1.0,) if high > 100 * low else (1.0, 3.0) if high > 20 * low else (1.0, 2.0, 5.0)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -65,7 +83,7 @@ def _legend_below(figure: Figure, ax: Axes) -> None:
 
 def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) -> Figure:
     """Box plots over replications: a row of panels per metric, a column per level."""
-    from matplotlib.ticker import MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     methods = [name for name in distinct(rows, "method") if name != "data"]
     figure = new_figure(2.5 * len(levels), (0.22 * len(methods) + 0.9) * len(metrics))
@@ -86,9 +104,9 @@ def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) 
                 if "oracle" in name:
                     box.set_hatch("////")
             low, high = min(map(np.min, values)), max(map(np.max, values))
-            if metric == "mse" and 0 < 20 * low < high:
+            if 0 < WIDE.get(metric, np.inf) * low < high:
                 ax.set_xscale("log")
-                ax.xaxis.set_minor_formatter(NullFormatter())
+                _plain_log(ax.xaxis, low, high)
             else:
                 ax.xaxis.set_major_locator(MaxNLocator(4))
             ax.set_title(f"{label}, level {level:g}", fontsize=9)
@@ -140,9 +158,10 @@ def lines(rows: list[Row], by: str, xlabel: str, ylabel: str, levels: Sequence[f
     figure = new_figure(2.9 * len(levels), 3.2)
     axes = figure.subplots(1, len(levels), squeeze=False)[0]
     at = sorted(distinct(rows, by))
+    by_method = {name: select(rows, method=name) for name in distinct(rows, "method")}
     for ax, level in zip(axes, levels, strict=True):
-        for name in distinct(rows, "method"):
-            cells = [mean(rows, method=name, quantile=level, **{by: value}) for value in at]
+        for name, own in by_method.items():
+            cells = [mean(own, quantile=level, **{by: value}) for value in at]
             _line(ax, name, at, cells)
         ax.set_title(f"level {level:g}", fontsize=9)
         ax.set_xlabel(xlabel, fontsize=8)
@@ -179,14 +198,17 @@ def equations(
         ax.axhline(0, c="#bbbbbb", lw=0.8)
         ax.step(q, u1, where="post", c=BLACK, lw=1.2, label="U1, true times")
         ax.step(q, u2, where="post", c=RED, lw=1.2, label="U2, observed times")
-        ax.axvline(root1, c=BLACK, ls=":", label=f"root of U1: {root1:.3f}")
-        ax.axvline(root2, c=RED, ls=":", label=f"root of U2: {root2:.3f}")
+        # Dashes that leave room for each other where the roots are the same.
+        ax.axvline(root1, c=BLACK, ls=(0, (3, 3)), label=f"root of U1: {root1:.3f}")
+        ax.axvline(root2, c=RED, ls=(3, (3, 3)), label=f"root of U2: {root2:.3f}")
         ax.axvline(level, c=BLUE, lw=0.9, label=f"true quantile: {level:g}")
         ax.set_title(f"n = {n:,}", fontsize=10)
         ax.legend(fontsize=7, frameon=False)
         bare(ax)
     for ax in axes[2:]:
         ax.set_xlabel("q")
+    for ax in axes[::2]:
+        ax.set_ylabel("U(q)")
     return figure
 
 
@@ -255,13 +277,18 @@ def pairs(points: Sequence[tuple[str, float, float]], xlabel: str, ylabel: str) 
     """Points (method, x, y) around the line x = y, on logarithmic axes."""
     figure = new_figure(5.5, 5)
     ax = figure.subplots()
+    families: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for name, _, _ in points):
         x, y = np.array([(a, b) for other, a, b in points if other == name]).T
-        marker = "s" if "oracle" in name else "o"
+        family = families.setdefault(color(name), [])
+        marker = "s" if "oracle" in name else MARKERS[len(family) % len(MARKERS)]
+        family.append(name)
         ax.scatter(x, y, s=18, c=color(name), marker=marker, alpha=0.8, label=name)
     values = [value for _, *pair in points for value in pair]
     ax.plot([min(values), max(values)], [min(values), max(values)], c="#999999", lw=0.8)
     ax.set(xlabel=f"MAD, {xlabel}", ylabel=f"MAD, {ylabel}", xscale="log", yscale="log")
+    for axis in (ax.xaxis, ax.yaxis):
+        _plain_log(axis, min(values), max(values))
     ax.legend(fontsize=8, frameon=False)
     bare(ax)
     return figure

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,18 @@ class Settings:
         return f"trees{self.trees}-seed{self.seed}{'-quick' if self.quick else ''}-{digest}"
 
 
+class Rows(list[Row]):
+    """Stored rows, of which those of a setting and a method are found without reading all."""
+
+    @cached_property
+    def groups(self) -> dict[tuple[str, str], list[Row]]:
+        """Rows by setting and method. They must not change once this has been asked for."""
+        found: dict[tuple[str, str], list[Row]] = {}
+        for row in self:
+            found.setdefault((row["setting"], row["method"]), []).append(row)
+        return found
+
+
 class Store:
     """Results on disk: a CSV file for every replication of an experiment, written when it is done.
 
@@ -73,9 +86,9 @@ class Store:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_csv(path, ({"replication": replication, **row} for row in rows))
 
-    def read(self, experiment: str, replications: int) -> list[Row]:
+    def read(self, experiment: str, replications: int) -> Rows:
         """Read all stored rows of the first replications, numbers as numbers."""
-        rows: list[Row] = []
+        rows = Rows()
         for replication in range(replications):
             with self.path(experiment, replication).open(newline="", encoding="utf-8") as file:
                 rows += [_typed(row) for row in csv.DictReader(file)]

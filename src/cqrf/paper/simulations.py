@@ -183,7 +183,8 @@ class Comparison(Experiment):
             Picture(
                 f"{self.name}_boxes",
                 f"{self.title}: four metrics at five levels over replications. MAD, MSE and "
-                "quantile loss: smaller is better. C-index: larger is better.",
+                "quantile loss: smaller is better. C-index: larger is better. Widely spread MAD and MSE "
+                "have logarithmic axes.",
                 boxes,
             )
         ]

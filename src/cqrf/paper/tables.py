@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.paper.settings import Row
+from cqrf.paper.settings import Row, Rows
 
 Array = NDArray[np.float64]
+# Columns by which stored rows are found.
+GROUPED = ("setting", "method")
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,17 @@ class Mean:
 def select(rows: Iterable[Row], **conditions: Any) -> list[Row]:
     """Keep the rows that have these values; a tuple or list means any of its members."""
 
-    def fits(row: Row) -> bool:
-        return all(
-            row[name] in value if isinstance(value, tuple | list) else row[name] == value
-            for name, value in conditions.items()
-        )
+    def fits(value: Any, asked: Any) -> bool:
+        return value in asked if isinstance(asked, tuple | list) else value == asked
 
-    return [row for row in rows if fits(row)]
+    if isinstance(rows, Rows):
+        grouped = [(name, conditions.pop(name)) for name in GROUPED if name in conditions]
+        rows = chain.from_iterable(
+            group
+            for key, group in rows.groups.items()
+            if all(fits(key[GROUPED.index(name)], asked) for name, asked in grouped)
+        )
+    return [row for row in rows if all(fits(row[name], conditions[name]) for name in conditions)]
 
 
 def mean(rows: Iterable[Row], **conditions: Any) -> Mean:

@@ -56,8 +56,8 @@ def leaf_section(subject: Subject) -> Section:
     table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
     caption = (
         "Small nodes follow the data closely, large ones average more. The loss is the squared "
-        "distance of survival probabilities; the shade is a standard error, most of which all "
-        "sizes share."
+        "distance of survival probabilities, the mean of five neighbouring sizes; the shade is a "
+        "standard error, most of which all sizes share."
     )
     text = (
         f"Nothing was tuned by hand: nodes of {path.best} or more rows are split, the size of "
