@@ -197,7 +197,8 @@ class TestParameter:
         assert levels_of_time("auto", 2**15) == 0
         assert levels_of_time("auto", 2**15 + 1) == 2**13
         assert levels_of_time(None, 10**6) == 0
-        assert levels_of_time(77, 10) == 77
+        assert levels_of_time(77, 1000) == 77
+        assert levels_of_time(2**70, 1000) == 1000
 
     @pytest.mark.parametrize("value", [0, -3, 1.5, "fine", True])
     def test_refused(self, value):
