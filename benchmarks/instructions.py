@@ -24,7 +24,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 STORED = Path(__file__).with_name("instructions.json")
-KERNELS = ("grow_best_cuts", "grow_random_cuts", "route", "predict", "validate")
+KERNELS = (
+    "grow_best_cuts",
+    "grow_random_cuts",
+    "route",
+    "predict",
+    "predict_on_levels",
+    "validate",
+)
 TOLERANCE = 0.03
 
 

@@ -196,6 +196,7 @@ class TestParameter:
     def test_auto(self):
         assert levels_of_time("auto", 2**15) == 0
         assert levels_of_time("auto", 2**15 + 1) == 2**13
+        assert levels_of_time("auto", 10**6, 2**13 - 1.0) == 0
         assert levels_of_time(None, 10**6) == 0
         assert levels_of_time(77, 1000) == 77
         assert levels_of_time(2**70, 1000) == 1000

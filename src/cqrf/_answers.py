@@ -466,7 +466,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
             self.trees_.engine,
             self.target_.engine,
             bins,
-            levels_of_time(self.time_resolution, self.target_.n),
+            levels_of_time(
+                self.time_resolution, self.target_.n, self.trees_.members_per_test_point
+            ),
         )
         return self._with_censoring(
             weights, None if self._kernel is None else self._kernel.transform(features, rows)

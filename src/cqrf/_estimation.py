@@ -196,7 +196,7 @@ class Estimation:
         return -times + 0.0 if self.target.mirrored else times
 
 
-def levels_of_time(time_resolution: object, n_rows: int) -> int:
+def levels_of_time(time_resolution: object, n_rows: int, n_members: float = np.inf) -> int:
     """Return the most levels that the times of n rows are divided into; 0 is exact.
 
     Parameters
@@ -205,10 +205,13 @@ def levels_of_time(time_resolution: object, n_rows: int) -> int:
         Parameter of the forest of that name.
     n_rows : int
         Number of training ranks.
+    n_members : float
+        Members of the leaves of a test point, all trees together; of fewer than levels, sums by
+        rank are as fast.
     """
     if isinstance(time_resolution, str):
         check_choice("time_resolution", time_resolution, ("auto",))
-        return 0 if n_rows <= _EXACT_ROWS else _LEVELS
+        return 0 if n_rows <= _EXACT_ROWS or n_members < _LEVELS else _LEVELS
     levels = check_int("time_resolution", time_resolution, 1, allow_none=True)
     # A row has no more than one; beyond that, numbers could be too large for the engine.
     return 0 if levels is None else min(levels, n_rows)

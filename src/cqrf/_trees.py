@@ -177,6 +177,12 @@ class Trees(Record):
         """Return how many members the leaves of each tree have together, shape (B,)."""
         return self.leaf_start[self.leaf_offset[1:] - 1]
 
+    @property
+    def members_per_test_point(self) -> float:
+        """Members of the leaves in which a row ends, all trees together, on average over leaves."""
+        n_leaves = len(self.leaf_start) - len(self)
+        return len(self) * self.members.size / n_leaves
+
     def ranks(self) -> NDArray[np.uint32]:
         """Unpack the members of all leaves, shape (B, members per tree)."""
         return self.engine.ranks()

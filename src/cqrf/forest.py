@@ -104,8 +104,9 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         survival probabilities at given times; a level is a run of neighbouring training times.
         Weights are added up by levels, which is some times faster with many rows, and one by one
         only around the answers; the probabilities behind these are off by less than 1e-4. None is
-        exact. "auto" is exact up to 32,768 rows and 8,192 beyond. Everything else is exact in any
-        case: weights, means, answers out of bag or under a condition, many quantiles, forests
+        exact. "auto" is exact up to 32,768 rows, and where the leaves of a test point have fewer
+        than 8,192 members in all trees together; else it is 8,192. Everything else is exact in
+        any case: weights, means, answers out of bag or under a condition, many quantiles, forests
         with sample weights, other censoring curves than "beran" and ``solver="argmin"``.
     max_bins : int, default=255
         Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles

@@ -56,17 +56,18 @@ KERNEL kernel_route(const ForestSource& source, Block& block) {
   source.prepare(0, source.rows(), block);
 }
 
-KERNEL kernel_predict(const ForestSource& source, const TargetView& target, double* quantiles,
-                      std::uint8_t* identified) {
-  constexpr std::array kLevels{0.9, 0.7, 0.5, 0.3, 0.1};
+KERNEL kernel_predict(const ForestSource& source, const TargetView& target,
+                      const QuantileAnswer& answer) {
   Monitor monitor;
-  const QuantileAnswer answer{target,    {Solver::kRoot, Interpolation::kMidpoint, false},
-                              kLevels,   kLevels.size(),
-                              {},        quantiles,
-                              identified};
   CensoringOptions beran;
   beran.needs_censoring = false;
   predict(source, target, beran, answer, 64, 1, monitor);
+}
+
+KERNEL kernel_predict_on_levels(const ForestSource& source, const TargetView& target,
+                                const QuantileAnswer& answer) {
+  Monitor monitor;
+  predict_on_levels(source, target, level_shift(kRows, 8192), answer, 64, 1, monitor);
 }
 
 KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }
@@ -87,23 +88,39 @@ std::function<void()> growing(const GrowOptions& options) {
   return [=] { kernel_grow(*grower, members->data()); };
 }
 
-std::function<void()> answering(bool only_route) {
+enum class Answering { kRoute, kPredict, kPredictOnLevels };
+
+std::function<void()> answering(Answering what) {
+  static constexpr std::array kLevels{0.9, 0.7, 0.5, 0.3, 0.1};
   const auto view = std::make_shared<Forest>(forest().view());
   const auto target = std::make_shared<TargetView>(training_set().outcome.target());
   const auto source = std::make_shared<ForestSource>(*view, *target, test_bins());
-  if (only_route) return [=, block = std::make_shared<Block>()] { kernel_route(*source, *block); };
-  auto quantiles = std::make_shared<std::vector<double>>(kTestRows * 5);
-  auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * 5);
+  if (what == Answering::kRoute)
+    return [=, v = view, t = target, block = std::make_shared<Block>()] {
+      kernel_route(*source, *block);
+    };
+  auto quantiles = std::make_shared<std::vector<double>>(kTestRows * kLevels.size());
+  auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * kLevels.size());
   return [=, v = view, t = target] {
-    kernel_predict(*source, *t, quantiles->data(), identified->data());
+    const QuantileAnswer answer{*t,
+                                {Solver::kRoot, Interpolation::kMidpoint, false},
+                                kLevels,
+                                kLevels.size(),
+                                {},
+                                quantiles->data(),
+                                identified->data()};
+    const auto kernel = what == Answering::kPredict ? kernel_predict : kernel_predict_on_levels;
+    kernel(*source, *t, answer);
   };
 }
 
 const Kernel kKernels[] = {
     {"grow_best_cuts", kRows * kGrown, [] { return growing(best_cuts()); }},
     {"grow_random_cuts", kRows * kGrown, [] { return growing(random_cuts()); }},
-    {"route", kTestRows * kTrees, [] { return answering(true); }},
-    {"predict", kTestRows * kTrees, [] { return answering(false); }},
+    {"route", kTestRows * kTrees, [] { return answering(Answering::kRoute); }},
+    {"predict", kTestRows * kTrees, [] { return answering(Answering::kPredict); }},
+    {"predict_on_levels", kTestRows * kTrees,
+     [] { return answering(Answering::kPredictOnLevels); }},
     {"validate", kRows * kTrees,
      [] {
        forest();
