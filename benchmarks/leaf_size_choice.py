@@ -2,10 +2,11 @@
 
 One tuning pass gives the out-of-bag loss of every row and size. What is made of these losses can be
 varied without growing another tree, and the mean absolute deviation (MAD) of the size that each way
-chooses is read off forests of all sizes. MAD relative to the default, which takes the smallest mean
-of five neighbouring sizes; standard errors in parentheses.
+chooses is read off forests of all sizes. MAD relative to the default, which averages over five
+neighbouring sizes with weights 1, 4, 6, 4, 1; standard errors in parentheses.
 
     python benchmarks/leaf_size_choice.py --replications 60 --trees 200 --first 1000
+    python benchmarks/leaf_size_choice.py --replications 20 --trees 200 --first 7000 --rows 1600
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from cqrf.paper.tables import ratio_of_means
 
 Array = NDArray[np.float64]
 MORE_TREES = 128
-DEFAULT = "mean of five sizes"
+DEFAULT = "weights 1 4 6 4 1"
+WEIGHTS = (1, 4, 6, 4, 1)
 # Where the default is nearest to the authors' forest.
 CELL = ("sine, 1-D", 0.1)
 
@@ -39,14 +41,13 @@ class Run:
     mad: Array
     losses: dict[int, Array]
 
-    def at(self, index: float) -> Array:
-        """MAD (levels,) at a place of the ladder, between its steps by straight lines."""
-        steps = np.arange(len(self.size))
-        return np.array([np.interp(index, steps, column) for column in self.mad.T])
+    def at(self, place: float) -> Array:
+        """MAD (levels,) at the nearest step of the ladder."""
+        return self.mad[max(0, round(place))]
 
 
-def replicate(model: str, replication: int, trees: int) -> Run:
-    train, test = MODELS[model].draw(replication)
+def replicate(model: str, replication: int, trees: int, n: int | None) -> Run:
+    train, test = MODELS[model].draw(replication, n)
     truth = test.quantile(test.X, LEVELS)
 
     def fit(n_estimators: int, **parameters: int) -> CensoredQuantileForest:
@@ -90,16 +91,16 @@ def weighted(run: Run) -> float:
 
 
 WAYS: dict[str, Callable[[Run], float]] = {
-    DEFAULT: lambda run: smallest(run, [1] * 5),
+    DEFAULT: lambda run: smallest(run, WEIGHTS),
     "smallest loss": lambda run: smallest(run, [1]),
     "mean of three": lambda run: smallest(run, [1] * 3),
+    "mean of five": lambda run: smallest(run, [1] * 5),
     "mean of seven": lambda run: smallest(run, [1] * 7),
-    "weights 1 4 6 4 1": lambda run: smallest(run, [1, 4, 6, 4, 1]),
     "bootstrap of rows": resampled,
     "weights by loss": weighted,
     f"{MORE_TREES} trees, smallest loss": lambda run: smallest(run, [1], MORE_TREES),
-    f"{MORE_TREES} trees, mean of five": lambda run: smallest(run, [1] * 5, MORE_TREES),
-    "default, 0.84 of the size": lambda run: smallest(run, [1] * 5) - 0.5,
+    f"{MORE_TREES} trees, {DEFAULT}": lambda run: smallest(run, WEIGHTS, MORE_TREES),
+    "default, one step smaller": lambda run: smallest(run, WEIGHTS) - 1,
 }
 
 
@@ -108,6 +109,7 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=60)
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--first", type=int, default=1000, help="seed of the first replication")
+    parser.add_argument("--rows", type=int, help="training rows, if not those of the model")
     parser.add_argument("--models", nargs="+", choices=list(MODELS), default=list(MODELS))
     parser.add_argument("--jobs", type=int, default=-1)
     options = parser.parse_args()
@@ -115,7 +117,7 @@ def main() -> None:
     for model in options.models:
         print(model, file=sys.stderr, flush=True)
         runs = Parallel(n_jobs=options.jobs)(
-            delayed(replicate)(model, options.first + r, options.trees)
+            delayed(replicate)(model, options.first + r, options.trees, options.rows)
             for r in range(options.replications)
         )
         for way, place in WAYS.items():

@@ -25,9 +25,9 @@ N_TREES = 32
 _DRAWN = 0.632
 _MAX_SCORED = 32_768
 _RATIO = math.sqrt(2.0)
-# Sizes that are judged together: so many smaller and so many larger ones with each. The smallest
-# of noisy losses is found with less noise: docs/design/0004.
-_REACH = 2
+# Weights of the sizes that are judged together, a size and its neighbours of either side. The
+# smallest of noisy losses is found with less noise: docs/design/0009.
+_NEIGHBOURS = np.array([1.0, 4.0, 6.0, 4.0, 1.0]) / 16.0
 # Of the second, smaller sample from which the rate of growth is measured.
 _THINNING = 8
 
@@ -42,8 +42,8 @@ class LeafSizePath:
         Values of `min_samples_split`, ascending; the last one grows no tree beyond its root.
     loss : ndarray of shape (s,), float64
         Mean over training rows of the squared distance between the survival probabilities
-        predicted out-of-bag at ten times and the row's own, up to a constant; the mean of five
-        sizes, the two next smaller and larger ones with each.
+        predicted out-of-bag at ten times and the row's own, up to a constant; averaged over
+        five sizes, the two next smaller and larger ones with each, with weights 1, 4, 6, 4, 1.
     std_error : ndarray of shape (s,), float64
         Standard error of `loss` over rows. Losses of neighbouring sizes are strongly dependent:
         the error of their difference is much smaller.
@@ -143,12 +143,13 @@ def _averaged(losses: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Beyond the largest size there are only roots, as there; the smallest stands for smaller ones.
     """
-    padded = np.pad(losses, ((0, 0), (_REACH, _REACH)), mode="edge")
+    reach = len(_NEIGHBOURS) // 2
+    padded = np.pad(losses, ((0, 0), (reach, reach)), mode="edge")
     n_sizes = losses.shape[1]
-    total = np.zeros_like(losses)
-    for shift in range(2 * _REACH + 1):
-        total += padded[:, shift : shift + n_sizes]
-    return total / (2 * _REACH + 1)
+    averaged = np.zeros_like(losses)
+    for shift, weight in enumerate(_NEIGHBOURS):
+        averaged += weight * padded[:, shift : shift + n_sizes]
+    return averaged
 
 
 def _grid(n_draws: int) -> Iterator[int]:

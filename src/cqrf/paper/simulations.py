@@ -183,8 +183,8 @@ class Comparison(Experiment):
             Picture(
                 f"{self.name}_boxes",
                 f"{self.title}: four metrics at five levels over replications. MAD, MSE and "
-                "quantile loss: smaller is better. C-index: larger is better. Widely spread MAD "
-                "and MSE have logarithmic axes.",
+                "quantile loss: smaller is better. C-index: larger is better. Where MAD and "
+                "MSE vary widely their axis is logarithmic.",
                 boxes,
             )
         ]

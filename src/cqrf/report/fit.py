@@ -56,7 +56,7 @@ def leaf_section(subject: Subject) -> Section:
     table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
     caption = (
         "Small nodes follow the data closely, large ones average more. The loss is the squared "
-        "distance of survival probabilities, the mean of five neighbouring sizes; the shade is a "
+        "distance of survival probabilities, averaged over neighbouring sizes; the shade is a "
         "standard error, most of which all sizes share."
     )
     text = (

@@ -31,13 +31,13 @@ class WeightAccumulator {
         block_touched_(touched_.size() / kBlock, 0) {}
 
   // Adds weight_of(rank) for every rank given; members of the first block may be given packed.
-  template <class Member, class WeightOf>
-  void add(std::span<const Member> members, WeightOf weight_of) {
-    if (flags_blocks_)
-      add<true>(members, weight_of);
-    else
-      add<false>(members, weight_of);
-    added_ += members.size();
+  template <class WeightOf>
+  void add(std::span<const Rank> ranks, WeightOf weight_of) {
+    add_members(ranks, weight_of);
+  }
+  template <class WeightOf>
+  void add(std::span<const std::uint16_t> packed, WeightOf weight_of) {
+    add_members(packed, weight_of);
   }
 
   // The touched ranks with their weights, in order; forgets them.
@@ -73,8 +73,17 @@ class WeightAccumulator {
   static Rank rank_of(Rank rank) { return rank; }
   static Rank rank_of(std::uint16_t packed) { return packed & kPlace; }
 
+  template <class Member, class WeightOf>
+  void add_members(std::span<const Member> members, WeightOf weight_of) {
+    if (flags_blocks_)
+      add_members<true>(members, weight_of);
+    else
+      add_members<false>(members, weight_of);
+    added_ += members.size();
+  }
+
   template <bool FlagsBlocks, class Member, class WeightOf>
-  void add(std::span<const Member> members, WeightOf weight_of) {
+  void add_members(std::span<const Member> members, WeightOf weight_of) {
     // Pointers of its own: a byte that is stored might otherwise be part of a vector object.
     double* const weight = weight_.data();
     std::uint8_t* const touched = touched_.data();
