@@ -67,6 +67,6 @@ TEST(accumulator_all_ranks) {
 
 TEST(accumulator_empty) {
   WeightAccumulator accumulator(10);
-  accumulator.add({}, [](Rank) { return 1.0; });
+  accumulator.add(std::span<const Rank>{}, [](Rank) { return 1.0; });
   CHECK(accumulator.drain().empty());
 }
