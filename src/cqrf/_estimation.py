@@ -24,7 +24,7 @@ INTERPOLATIONS = ("midpoint", "lower", "linear")
 UNREACHED = ("clip", "nan", "inf")
 
 # Where `time_resolution` is "auto" (docs/design/0008).
-_EXACT_ROWS = 2**15
+_EXACT_ROWS = 2**13
 _LEVELS = 2**13
 
 Which = Literal["survival", "censoring", "at_risk_after", "cumulative_hazard"]
@@ -45,14 +45,14 @@ class Estimation:
     n_threads : int
         Threads used; answers do not depend on it.
     block_size : int
-        Test points per unit of work; answers do not depend on it.
+        Most test points per unit of work; answers do not depend on it.
     """
 
     weights: _engine.Weights
     target: Target
     censoring: _engine.Censoring
     n_threads: int = 1
-    block_size: int = 64
+    block_size: int = 256
 
     def quantiles(
         self,

@@ -67,7 +67,7 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target,
 KERNEL kernel_predict_on_levels(const ForestSource& source, const TargetView& target,
                                 const QuantileAnswer& answer) {
   Monitor monitor;
-  predict_on_levels(source, target, level_shift(kRows, 8192), answer, 64, 1, monitor);
+  predict_on_levels(source, target, level_shift(kRows, 8192), nullptr, answer, 64, 1, monitor);
 }
 
 KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <variant>
 
@@ -126,6 +127,21 @@ class BoundForest {
 
   const Forest& get() const { return forest_; }
 
+  // What leaves hold by at most so many cells, made when it is first asked for; null where that
+  // does not pay.
+  std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
+                                     Monitor& monitor) const {
+    const std::lock_guard lock(cells_mutex_);
+    if (most_cells_ != most) {
+      const int shift = Cells::shift_for(forest_, most, censored);
+      cells_ = shift == 0
+                   ? nullptr
+                   : std::make_shared<const Cells>(forest_, shift, censored, n_threads, monitor);
+      most_cells_ = most;
+    }
+    return cells_;
+  }
+
   // The leaf of every row in every tree, (m, B).
   Output<std::int32_t> apply(Table<Bin> bins, int n_threads) const {
     require(bins.shape(1) == forest_.n_features(), "bins has the wrong number of columns");
@@ -170,6 +186,9 @@ class BoundForest {
   std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
+  mutable std::mutex cells_mutex_;
+  mutable std::shared_ptr<const Cells> cells_;
+  mutable std::size_t most_cells_ = 0;
 };
 
 // How G is estimated, with the arrays that it needs.
@@ -209,6 +228,7 @@ class Weights {
     auto self = std::unique_ptr<Weights>(new Weights(target));
     self->bins_ = bins;
     self->resolution_ = resolution;
+    self->forest_ = &forest;
     self->source_.emplace(ForestSource(forest.get(), target.get(), view(*self->bins_)));
     return self;
   }
@@ -299,7 +319,7 @@ class Weights {
                                 view(after),   answers.data(), identified.data()};
     const bool argmin = options.solver == Solver::kArgmin;
     if (on_levels(censoring, n_levels, std::max(kFewPlaces, n_rows() / 4096)) && !argmin && !after)
-      run_on_levels(answer, n_threads, block_size);
+      run_on_levels(answer, true, n_threads, block_size);
     else
       run(answer, censoring, n_threads, block_size, argmin);
     return nb::make_tuple(to_numpy(std::move(answers), {m, n_levels}),
@@ -329,8 +349,8 @@ class Weights {
     std::vector<double> values(rows() * times.size(), kNaN);
     if (on_levels(censoring, times.size(), 16 * kFewPlaces) &&
         parse_which(which) == Which::kSurvival)
-      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), n_threads,
-                    block_size);
+      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), false,
+                    n_threads, block_size);
     else
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
@@ -341,8 +361,13 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring, n_threads,
-        block_size);
+    if (on_levels(censoring, 0, 0))
+      run_on_levels(LevelMeanAnswer(target_.get(), level_shift(n_rows(), resolution_), horizon,
+                                    mirrored, means.data()),
+                    false, n_threads, block_size);
+    else
+      run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
+          n_threads, block_size);
     return to_numpy(std::move(means));
   }
 
@@ -428,12 +453,18 @@ class Weights {
   }
 
   template <class Answer>
-  void run_on_levels(const Answer& answer, int n_threads, std::size_t block_size) const {
+  void run_on_levels(const Answer& answer, bool by_cells, int n_threads,
+                     std::size_t block_size) const {
     require(block_size > 0, "block_size must be positive");
     const int shift = level_shift(n_rows(), resolution_);
+    const auto& event = target_.get().event;
+    const bool censored = std::find(event.begin(), event.end(), 0) != event.end();
     run_released([&](Monitor& monitor) {
-      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, answer, block_size,
-                        n_threads, monitor);
+      const auto cells = by_cells ? forest_->cells(std::max<std::size_t>(1, resolution_ / 64),
+                                                   censored, n_threads, monitor)
+                                  : nullptr;
+      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, cells.get(), answer,
+                        block_size, n_threads, monitor);
     });
   }
 
@@ -464,6 +495,7 @@ class Weights {
   std::optional<Vector<Rank>> donors_;
   std::optional<Source> source_;
   std::size_t resolution_ = 0;
+  const BoundForest* forest_ = nullptr;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 // outputs are set to NaN beforehand.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -161,6 +162,53 @@ struct RestrictedMeanAnswer {
     const double end = std::min(target.times[steps[k + 1].time], high);
     return std::max(0.0, end - begin);
   }
+};
+
+// The same from the curve on levels: h less the sum of (h - t)^+ over the jumps of S at t, times
+// its falls there; mirrored, h and the sum of (t - h)^+, where the last time takes what is left of
+// S.
+class LevelMeanAnswer {
+ public:
+  LevelMeanAnswer(const TargetView& target, int shift, double horizon, bool mirrored, double* means)
+      : horizon_(horizon), mirrored_(mirrored), means_(means) {
+    const std::size_t n = target.time_index.size();
+    values_.at.resize(n);
+    for (std::size_t rank = 0; rank < n; ++rank) {
+      const double time = target.times[target.time_index[rank]];
+      values_.at[rank] = std::max(0.0, mirrored ? time - horizon : horizon - time);
+    }
+    const std::size_t size = std::size_t{1} << shift;
+    for (std::size_t begin = 0; begin < n; begin += size) {
+      const std::size_t end = std::min(n, begin + size);
+      double sum = 0;
+      for (std::size_t rank = begin; rank < end; ++rank) sum += values_.at[rank];
+      const double spread = std::abs(values_.at[begin] - values_.at[end - 1]);
+      values_.mean.push_back(static_cast<float>(sum / static_cast<double>(end - begin)));
+      values_.spread.push_back(static_cast<float>(spread));
+    }
+    // Chunks are whole.
+    values_.mean.resize(values_.mean.size() + kMostInChunk);
+    values_.spread.resize(values_.mean.size());
+    values_.tolerance = kTolerance * std::abs(values_.at.front() - values_.at.back());
+  }
+
+  struct Worker {};
+  Worker worker() const { return {}; }
+  void take(std::size_t row, LevelCurve& curve, Curve&, Worker&) const {
+    double left;
+    std::size_t last;
+    const double sum = curve.sum_of_falls(values_, left, last);
+    means_[row] = mirrored_ ? horizon_ + sum + left * values_.at[last] : horizon_ - sum;
+  }
+
+ private:
+  static constexpr double kTolerance = 5e-5;
+  static constexpr std::size_t kMostInChunk = 64;
+
+  LevelValues values_;
+  double horizon_;
+  bool mirrored_;
+  double* means_;
 };
 
 // The curves of every row, of different lengths.

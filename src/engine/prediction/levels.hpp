@@ -1,4 +1,4 @@
-// Where the curve of a test point falls to a probability, found without all of its steps.
+// The curve of a test point at some places, found without all of its steps.
 //
 // A *level* is a run of 2^shift neighbouring ranks. The weights of a test point are added up by
 // levels, events and censorings apart, in an array that stays in the first caches however many
@@ -7,36 +7,53 @@
 //
 //   S falls in the level by the factor 1 - D / (R - C / 2),
 //
-// as if half of the censorings came before the events. Around the level in which S falls to a
-// probability, the members of the leaves are looked up, and the steps there are exact.
+// as if half of the censorings came before the events. Where leaves are large, weights are first
+// added up by cells of 64 levels (cells.hpp), and by levels only in the cells that are looked at.
+// Around an answer, and where the order of events and censorings matters, the members of the leaves
+// are looked up one by one, and S is exact.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "../simd.hpp"
+#include "cells.hpp"
 #include "curve.hpp"
 #include "forest.hpp"
+#include "gathered.hpp"
+#include "lookup.hpp"
 
 namespace cqrf {
 
 // The levels of n ranks: no more than `most` of them, but at least 64 of a block (members.hpp).
 inline int level_shift(std::size_t n_rows, std::size_t most) {
-  constexpr int kLargest = 9;
+  constexpr int kLargest = kPlaceBits - 6;
   int shift = 0;
   while (shift < kLargest && ((n_rows - 1) >> shift) + 1 > most) ++shift;
   return shift;
 }
 
+// A function of time, by levels, in whole chunks.
+struct LevelValues {
+  std::vector<double> at;     // (n,) by ranks
+  std::vector<float> mean;    // over the ranks of each level
+  std::vector<float> spread;  // largest minus smallest value in each level
+  double tolerance;           // falls of S times spreads that may be neglected
+};
+
 // Scratch of one worker, made anew for every test point.
 class LevelCurve {
  public:
-  LevelCurve(const Forest& forest, const TargetView& target, int shift);
+  // cells: null, or those of the forest with as many levels.
+  LevelCurve(const Forest& forest, const TargetView& target, int shift, const Cells* cells);
 
   // Adds up the weights of a test point from its leaf in every tree.
   void make(const LeafId* leaves);
+  // Asks memory for what the next test point needs first.
+  void expect(const LeafId* leaves) const;
 
   // Looks up the members of the leaves around the levels in which S falls to each probability.
   void look_at(std::span<const double> probabilities);
@@ -48,24 +65,21 @@ class LevelCurve {
   // Sets S after the first `ranks[j]` ranks, for all of them.
   void survival_after(std::span<const std::size_t> ranks, double* survival);
 
+  // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the
+  // end, and the last rank that has weight.
+  double sum_of_falls(const LevelValues& values, double& left, std::size_t& last);
+
  private:
-  static constexpr std::size_t kChunk = 64;
-  static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-  // More ranges than this are sooner found one member after the other.
-  static constexpr std::size_t kFewRanges = 12;
+  static constexpr double kUnknown = -1;
   // Levels, or ranks.
   struct Range {
     std::size_t begin;
     std::size_t end;
   };
-  // The ranges of places that are looked up in a block: `size` from `begin` on.
-  struct Wanted {
-    std::size_t block;
-    std::size_t begin;
-    std::size_t size;
-  };
 
   std::size_t n_ranks() const { return target_.time_index.size(); }
+  std::size_t n_chunks() const { return filled_.size(); }
+  std::size_t chunk_size() const { return std::size_t{1} << chunk_bits_; }
   std::size_t first_rank(std::size_t level) const { return std::min(level << shift_, n_ranks()); }
   std::size_t per_block() const { return kBlockRows >> shift_; }
   // Where the censorings of a level stand; its events stand per_block() behind.
@@ -76,27 +90,34 @@ class LevelCurve {
     return weight_[place(level)] + weight_[place(level) + per_block()];
   }
 
+  // Of a rank whose level was looked up; a level of one rank needs not to be.
+  double weight_of(std::size_t rank) const {
+    return shift_ == 0 ? double{weight(rank)} : lookup_.weight(rank);
+  }
+
+  void make_room();
+  void add_cells();
+  double cell_factor(std::size_t cell) const;
+  void fill_all();
   void add(const Leaf& leaf);
-  void multiply_chunks();
-  Range levels_around(double probability) const;
+  void want_chunk(std::size_t chunk);
+  bool fill_wanted();
+  void make_factors(std::size_t chunk);
+  void multiply(double least);
+  void want_doubtful_levels(double least);
+  void settle_doubts();
+  double sum_of_falls_in(std::size_t chunk, const LevelValues& values) const;
+  void find_parts(std::span<const double> probabilities, double least);
+  void want_parts(double margin);
+  std::size_t chunk_of(double probability) const;
+  bool falls_in(std::size_t chunk) const;
+  std::size_t fall_before(std::size_t level);
+  std::size_t fall_after(std::size_t level);
+  Range levels_around(double probability);
   Range with_equal_times(Range ranks) const;
   Range levels_of(Range ranks) const {
     return {ranks.begin >> shift_, ((ranks.end - 1) >> shift_) + 1};
   }
-  void want(std::size_t level);
-  void want_doubtful(std::size_t chunk);
-  void settle_doubts(double least);
-  void look_up();
-  void divide_by_blocks();
-  void find(const Leaf& leaf);
-  void sift(const Leaf& leaf);
-  void take(Rank rank, double share);
-  bool looked_up(std::size_t level) const { return slot_[level] != kNone; }
-  // Of a rank whose level was looked up.
-  double weight_of(std::size_t rank) const {
-    return near_[slot_[rank >> shift_] + (rank & (level_size() - 1))];
-  }
-  std::size_t level_size() const { return std::size_t{1} << shift_; }
   double factor_of_first(std::size_t level, std::size_t end) const;
   double survival_before(std::size_t level) const;
   double weight_from(std::size_t level) const;
@@ -104,27 +125,29 @@ class LevelCurve {
   const Forest& forest_;
   const TargetView& target_;
   Isa isa_;
+  const Cells* cells_;
   int shift_;
+  int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
-  std::vector<Leaf> leaves_;            // of the test point
-  std::vector<float> weight_;           // (blocks, 2, levels of a block): censorings, events
-  std::vector<float> factor_;           // (chunks, kChunk)
-  std::vector<float> chunk_weight_;     // (chunks,)
-  std::vector<double> chunk_after_;     // (chunks,) weight behind each chunk
-  std::vector<double> chunk_product_;   // (chunks,) of the factors
-  std::vector<std::uint8_t> doubtful_;  // (chunks,) whether the order within some level matters
-  std::vector<double> chunk_before_;    // (chunks + 1,) S before each chunk
-  // Levels whose members have been looked up, where their weights stand in near_, and those that
-  // wait for it.
-  std::vector<std::uint32_t> slot_;  // by level, or kNone
-  std::vector<double> near_;         // (levels, ranks of a level)
-  std::vector<std::uint32_t> looked_up_;
-  std::size_t n_found_ = 0;           // of looked_up_; the others wait
-  std::vector<Range> parts_;          // of levels
-  std::vector<Wanted> wanted_;        // the blocks in which levels wait
-  std::vector<std::uint16_t> first_;  // of the levels in every block: the first place,
-  std::vector<std::uint16_t> more_;   // and how many follow it
-  std::vector<std::uint32_t> hits_;
+  std::vector<Leaf> leaves_;  // of the test point
+  Cells::Sums sums_;
+  std::unique_ptr<GatheredMembers> gathered_;  // with cells
+  RankLookup lookup_;
+  std::vector<float> weight_;  // (blocks, 2, levels of a block): censorings, events
+  std::vector<float> factor_;  // by levels, in whole chunks
+  std::vector<float> from_;    // weight from each of these levels on
+  // By chunks.
+  std::vector<std::uint8_t> filled_;   // whether weights are added up by levels
+  std::vector<std::uint32_t> wanted_;  // chunks that are to be filled
+  std::vector<float> chunk_weight_;
+  std::vector<double> chunk_after_;      // weight behind it
+  std::vector<double> chunk_product_;    // of the factors, or kUnknown
+  std::vector<float> doubt_;             // the largest D C / R^2 of its levels, or that of the cell
+  std::vector<double> chunk_before_;     // (chunks + 1,) S before it, as far as it is known
+  std::vector<std::uint32_t> doubtful_;  // levels whose factors become exact
+  double margin_ = 0;                    // by how much S may change with them
+  std::vector<Range> parts_;             // of levels
+  std::vector<double> falls_;            // sums of falls in each chunk, by S before it
 };
 
 }  // namespace cqrf

@@ -11,16 +11,21 @@
 
 namespace cqrf {
 
-// Row blocks are the units of work. A row is answered by one thread from its own sums, so that the
+// Row blocks are the units of work: large, since the trees are read anew for each of them, but
+// enough for all threads. A row is answered by one thread from its own sums, so that the
 // result does not depend on the number of threads nor on the block. `make_scratch()` gives what one
 // thread needs, and `each_row(row, scratch)` answers; scratch has a `block`.
 template <class Source, class MakeScratch, class EachRow>
-void for_each_row(const Source& source, std::size_t block_size, int n_threads, Monitor& monitor,
+void for_each_row(const Source& source, std::size_t most_rows, int n_threads, Monitor& monitor,
                   MakeScratch make_scratch, EachRow each_row) {
+  constexpr std::size_t kFewestRows = 16;
+  constexpr std::size_t kBlocksPerThread = 4;
   const std::size_t rows = source.rows();
+  const std::size_t threads = static_cast<std::size_t>(std::max(1, n_threads));
+  const std::size_t block_size =
+      std::min(most_rows, std::max(kFewestRows, rows / (kBlocksPerThread * threads)));
   const std::size_t blocks = (rows + block_size - 1) / block_size;
-  const std::size_t workers =
-      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, n_threads)), blocks);
+  const std::size_t workers = std::min(threads, blocks);
   std::vector<decltype(make_scratch())> scratch(workers);
   parallel_for(blocks, static_cast<int>(workers), monitor, [&](std::size_t item, int worker) {
     auto& own = scratch[static_cast<std::size_t>(worker)];
@@ -67,8 +72,8 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
 // -> the curve around these places -> answer.
 template <class Answer>
 void predict_on_levels(const ForestSource& source, const TargetView& target, int shift,
-                       const Answer& answer, std::size_t block_size, int n_threads,
-                       Monitor& monitor) {
+                       const Cells* cells, const Answer& answer, std::size_t block_size,
+                       int n_threads, Monitor& monitor) {
   struct Scratch {
     LevelCurve levels;
     Block block;
@@ -77,11 +82,12 @@ void predict_on_levels(const ForestSource& source, const TargetView& target, int
   };
   const auto make_scratch = [&] {
     return std::unique_ptr<Scratch>(
-        new Scratch{LevelCurve(source.forest(), target, shift), {}, {}, answer.worker()});
+        new Scratch{LevelCurve(source.forest(), target, shift, cells), {}, {}, answer.worker()});
   };
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
                [&](std::size_t row, Scratch& own) {
                  own.levels.make(source.leaves(row, own.block));
+                 if (row + 1 < own.block.end) own.levels.expect(source.leaves(row + 1, own.block));
                  answer.take(row, own.levels, own.curve, own.worker);
                });
 }

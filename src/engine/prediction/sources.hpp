@@ -23,6 +23,7 @@ namespace cqrf {
 // The leaves of a block of rows, (rows, B), and room for the members of one leaf.
 struct Block {
   std::size_t begin = 0;
+  std::size_t end = 0;
   std::vector<LeafId> leaves;
   std::vector<Rank> members;
 };
@@ -32,6 +33,7 @@ inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin
                         Block& block) {
   const std::size_t trees = forest.n_trees();
   block.begin = begin;
+  block.end = end;
   block.leaves.resize((end - begin) * trees);
   for (std::size_t t = 0; t < trees; ++t)
     find_leaves(

@@ -1,0 +1,56 @@
+// The members of a test point's leaves in some cells, one after the other.
+//
+// A leaf has few members in a cell, and their number is different in every leaf: loops over them
+// would be short, and their ends mispredicted. So members are first copied, 32 at a time and as
+// many as there are kept, and then looped over.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../simd.hpp"
+#include "cells.hpp"
+#include "forest.hpp"
+
+namespace cqrf {
+
+struct MemberRun {
+  const std::uint16_t* low;  // (size,)
+  const float* share;        // (size,) what each of them adds to the weight of its rank
+  std::size_t size;
+};
+
+class GatheredMembers {
+ public:
+  GatheredMembers(const Forest& forest, const Cells& cells)
+      : forest_(forest), cells_(cells), isa_(isa()), runs_(cells.size()) {}
+
+  int cell_shift() const { return cells_.shift(); }
+
+  // Forgets all members.
+  void clear() { end_ = 0; }
+  // Gathers those that some leaves have in some cells.
+  void gather(std::span<const Leaf> leaves, std::span<const std::uint32_t> cells);
+  // Of a cell that was gathered; until the next one is.
+  MemberRun run(std::size_t cell) const {
+    return {low_.data() + runs_[cell].begin, share_.data() + runs_[cell].begin, runs_[cell].size};
+  }
+
+ private:
+  struct Run {
+    std::size_t begin = 0;
+    std::size_t size = 0;
+  };
+  struct Copy;
+
+  const Forest& forest_;
+  const Cells& cells_;
+  Isa isa_;
+  std::vector<Run> runs_;  // by cell
+  std::size_t end_ = 0;
+  std::vector<std::uint16_t> low_;
+  std::vector<float> share_;
+};
+
+}  // namespace cqrf

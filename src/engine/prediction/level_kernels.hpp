@@ -1,0 +1,108 @@
+// What is computed for eight levels at once, in whatever registers there are: the operations, and
+// hence the results, are the same everywhere.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include "../simd.hpp"
+
+namespace cqrf {
+
+using Eight = float __attribute__((vector_size(32), aligned(4)));
+constexpr std::size_t kEight = 8;
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define CQRF_LATER(x, zero, n) \
+  __builtin_shufflevector(x, zero, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7)
+#else
+using Lanes8 = int __attribute__((vector_size(32)));
+#define CQRF_LATER(x, zero, n) \
+  __builtin_shuffle(x, zero, Lanes8{n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7})
+#endif
+
+// The factors of a chunk of levels, from the last to the first.
+struct ChunkFactors {
+  // `after` is the weight behind the chunk. Returns the product of the factors; `total` becomes
+  // the weight of the chunk, and `doubt` the largest D C / R^2.
+  template <Isa>
+  CQRF_KERNEL static double run(const float* censored, const float* events, std::size_t size,
+                                float after, float* factor, float* from, float& total,
+                                float& doubt) {
+    const Eight zero{};
+    const Eight one = zero + 1.0f;
+    const Eight half = zero + 0.5f;
+    const Eight tiny = zero + std::numeric_limits<float>::min();
+    Eight product = one;
+    Eight doubts{};
+    float sum = 0;
+    for (std::size_t i = size; i > 0; i -= kEight) {
+      const Eight c = *reinterpret_cast<const Eight*>(censored + i - kEight);
+      const Eight d = *reinterpret_cast<const Eight*>(events + i - kEight);
+      // Sums from each place to the last.
+      Eight sums = c + d;
+      sums += CQRF_LATER(sums, zero, 1);
+      sums += CQRF_LATER(sums, zero, 2);
+      sums += CQRF_LATER(sums, zero, 4);
+      const Eight all = sums + (after + sum);
+      *reinterpret_cast<Eight*>(from + i - kEight) = all;
+      Eight at_risk = all - half * c;
+      sum += sums[0];
+      at_risk = at_risk > tiny ? at_risk : tiny;
+      const Eight share = d / at_risk;
+      // Exactly one where there is no event.
+      const Eight f = share < one ? one - share : zero;
+      *reinterpret_cast<Eight*>(factor + i - kEight) = f;
+      product *= f;
+      const Eight order = share * (c / at_risk);
+      doubts = order > doubts ? order : doubts;
+    }
+    total = sum;
+    double factors = 1;
+    doubt = 0;
+    for (std::size_t j = 0; j < kEight; ++j) {
+      factors *= double{product[j]};
+      doubt = std::max(doubt, doubts[j]);
+    }
+    return factors;
+  }
+};
+
+// The falls of S in a chunk, times values, for S = 1 before it.
+struct ChunkFalls {
+  // Returns their sum; `largest` becomes the largest fall times spread.
+  template <Isa>
+  CQRF_KERNEL static double run(const float* factor, const float* mean, const float* spread,
+                                std::size_t size, float& largest) {
+    const Eight zero{};
+    const Eight one = zero + 1.0f;
+    Eight sums{};
+    Eight most{};
+    float before = 1;
+    for (std::size_t i = 0; i < size; i += kEight) {
+      const Eight f = *reinterpret_cast<const Eight*>(factor + i);
+      // Products from the first to each place.
+      Eight products = f;
+      products *= CQRF_LATER(one, products, 7);
+      products *= CQRF_LATER(one, products, 6);
+      products *= CQRF_LATER(one, products, 4);
+      const Eight fall = before * CQRF_LATER(one, products, 7) * (one - f);
+      sums += fall * *reinterpret_cast<const Eight*>(mean + i);
+      const Eight spreads = fall * *reinterpret_cast<const Eight*>(spread + i);
+      most = spreads > most ? spreads : most;
+      before *= products[kEight - 1];
+    }
+    double sum = 0;
+    largest = 0;
+    for (std::size_t j = 0; j < kEight; ++j) {
+      sum += double{sums[j]};
+      largest = std::max(largest, most[j]);
+    }
+    return sum;
+  }
+};
+
+#undef CQRF_LATER
+
+}  // namespace cqrf
