@@ -184,6 +184,8 @@ Output<std::uint16_t> count_blocks(Table<std::uint8_t> block,
                   offset.end() &&
               (!block_high || block_high->size() == block.size()),
           "leaf offsets do not go with the trees");
+  const std::uint8_t* const low = block.data();
+  const std::uint8_t* const high = block_high ? block_high->data() : nullptr;
   const std::size_t leaves = start.size() - trees;
   std::vector<std::uint16_t> counts(leaves * n_blocks, 0);
   run_released([&](Monitor& monitor) {
@@ -194,9 +196,7 @@ Output<std::uint16_t> count_blocks(Table<std::uint8_t> block,
         require(end <= room, "leaf starts are out of range");
         for (std::size_t i = start[static_cast<std::size_t>(leaf)]; i < end; ++i) {
           const std::size_t at = t * room + i;
-          const std::size_t found =
-              block.data()[at] |
-              (block_high ? std::size_t{block_high->data()[at]} << 8 : std::size_t{0});
+          const std::size_t found = low[at] | (high ? std::size_t{high[at]} << 8 : std::size_t{0});
           require(found < n_blocks, "block out of range");
           ++to[found];
         }
