@@ -108,20 +108,19 @@ class ForestGrower {
     require(fits(low) && (!block || fits(*block)) && (!block_high || fits(*block_high)),
             "members have the wrong shape");
     std::vector<Tree> trees(count);
-    members_.resize(std::max(members_.size(), static_cast<std::size_t>(std::max(1, n_threads))));
     while (growers_.size() < static_cast<std::size_t>(std::max(1, n_threads)))
       growers_.push_back(nullptr);
     run_released([&](Monitor& monitor) {
       parallel_for(count, n_threads, monitor, [&](std::size_t t, int worker) {
         auto& grower = growers_[static_cast<std::size_t>(worker)];
         if (!grower) grower = make_grower(data_, options_);
-        std::vector<Rank>& members = members_[static_cast<std::size_t>(worker)];
-        members.resize(room);
-        trees[t] = grower->grow(first + t, members.data(), monitor);
+        trees[t] = grower->grow(first + t, monitor);
         const auto row = [&](const auto& array) { return array.data() + t * room; };
         const MemberRoom to{row(low), block ? row(*block) : nullptr,
                             block_high ? row(*block_high) : nullptr};
-        to.pack(std::span(members).first(trees[t].leaf_start.back()), data_.outcomes.event);
+        const auto event = data_.outcomes.event;
+        place_members(trees[t], grower->filled(),
+                      [to, event](std::size_t at, Rank rank) { to.put(at, rank, event[rank]); });
       });
     });
     return pack(trees);
@@ -165,7 +164,6 @@ class ForestGrower {
   std::vector<std::uint32_t> weight_;
   TrainingData data_;
   std::vector<std::unique_ptr<TreeGrower>> growers_;
-  std::vector<std::vector<Rank>> members_;  // of the tree that each worker grows
 };
 
 // How many members of every leaf lie in each block of ranks, (leaves, n_blocks).

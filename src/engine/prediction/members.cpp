@@ -23,15 +23,4 @@ void PackedMembers::unpack(const Leaf& leaf, Rank* out) const {
   for (std::size_t i = 0; i < leaf.size; ++i) out[i] |= Rank{highest[i]} << (kPlaceBits + 8);
 }
 
-void MemberRoom::pack(std::span<const Rank> ranks, std::span<const std::uint8_t> event) const {
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    low[i] = static_cast<std::uint16_t>((ranks[i] & kPlace) | (event[ranks[i]] ? kEventBit : 0));
-  if (block)
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      block[i] = static_cast<std::uint8_t>(ranks[i] >> kPlaceBits);
-  if (block_high)
-    for (std::size_t i = 0; i < ranks.size(); ++i)
-      block_high[i] = static_cast<std::uint8_t>(ranks[i] >> (kPlaceBits + 8));
-}
-
 }  // namespace cqrf

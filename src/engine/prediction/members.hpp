@@ -62,8 +62,11 @@ struct MemberRoom {
   std::uint8_t* block;       // or null
   std::uint8_t* block_high;  // or null
 
-  // event: (n,) by rank.
-  void pack(std::span<const Rank> ranks, std::span<const std::uint8_t> event) const;
+  void put(std::size_t at, Rank rank, bool event) const {
+    low[at] = static_cast<std::uint16_t>((rank & kPlace) | (event ? kEventBit : 0));
+    if (block) block[at] = static_cast<std::uint8_t>(rank >> kPlaceBits);
+    if (block_high) block_high[at] = static_cast<std::uint8_t>(rank >> (kPlaceBits + 8));
+  }
 };
 
 }  // namespace cqrf
