@@ -223,7 +223,11 @@ def grow_trees(
     def grow(done: int, count: int) -> None:
         parts.add_batch(grower.grow(done, count, n_threads, *members.rows(done, done + count)))
 
-    in_batches(grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose)
+    # At the end of a batch threads wait for each other: without a bar to move there is one batch.
+    batch = None if verbose > 0 else n_trees
+    in_batches(
+        grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose, batch=batch
+    )
     return parts.trees(members, target.event, binner.n_bins, seed, n_threads)
 
 
@@ -235,9 +239,13 @@ def in_batches(
     *,
     n_threads: int,
     verbose: int,
+    batch: int | None = None,
 ) -> None:
-    """Call ``work(done, count)`` for batches of trees until all are done, with a progress bar."""
-    done, batch = first, n_threads
+    """Call ``work(done, count)`` for batches of trees until all are done, with a progress bar.
+
+    The first batch has a tree for every thread, or as many as are given.
+    """
+    done, batch = first, n_threads if batch is None else batch
     with ProgressBar(total, label, enabled=verbose > 0) as bar:
         bar.update(done)
         while done < total:
@@ -287,7 +295,9 @@ class _Parts:
         seed: int,
         n_threads: int,
     ) -> Trees:
-        nodes, subsets, leaf_start = (np.concatenate(part) for part in self._arrays)
+        nodes, subsets, leaf_start = (
+            part[0] if len(part) == 1 else np.concatenate(part) for part in self._arrays
+        )
         offsets = [
             np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
             for counts in self._counts

@@ -137,12 +137,22 @@ class ForestGrower {
     Vector<double> survival;
   };
 
-  static nb::tuple pack(const std::vector<Tree>& trees) {
+  // Frees the trees, one by one.
+  static nb::tuple pack(std::vector<Tree>& trees) {
     std::vector<std::uint32_t> nodes;
     std::vector<std::uint64_t> subsets;
     std::vector<std::uint32_t> leaf_start;
     std::vector<std::int64_t> n_nodes, n_subsets, n_starts;
-    for (const Tree& tree : trees) {
+    const auto total = [&](auto of) {
+      std::size_t sum = 0;
+      for (const Tree& tree : trees) sum += (tree.*of).size();
+      return sum;
+    };
+    nodes.reserve(4 * total(&Tree::nodes));
+    subsets.reserve(4 * total(&Tree::subsets));
+    leaf_start.reserve(total(&Tree::leaf_start));
+    for (Tree& each : trees) {
+      const Tree tree = std::move(each);
       for (const Node& node : tree.nodes)
         nodes.insert(nodes.end(), {node.child, node.feature, node.rule, node.index});
       for (const BinSet& set : tree.subsets) subsets.insert(subsets.end(), set.begin(), set.end());
