@@ -93,7 +93,9 @@ TEST(leaves_members_are_collected_in_order) {
   const std::vector<LeafId> leaf_of{2, 0, 1, 0, 2, 2};
   std::vector<Rank> members(6);
   count_members(tree, leaf_of);
-  place_members(tree, {rows, leaf_of}, [&](std::size_t at, Rank rank) { members[at] = rank; });
+  std::vector<std::uint32_t> next = first_places(tree);
+  place_members({rows, leaf_of}, next, [&](std::size_t at, Rank rank) { members[at] = rank; });
+  CHECK(next == (std::vector<std::uint32_t>{2, 3, 6}));
   CHECK(tree.leaf_start == (std::vector<std::uint32_t>{0, 2, 3, 6}));
   CHECK(members == (std::vector<Rank>{3, 7, 5, 2, 11, 13}));
 }

@@ -94,20 +94,25 @@ class ForestGrower {
   std::size_t members_per_tree() const { return cqrf::members_per_tree(data_.sampling); }
 
   // Trees [first, first + count); their members are written to the rows of the last three arrays.
-  // Returns nodes, subsets and leaf starts, tree after tree, each with its number per tree.
+  // Returns nodes, subsets and leaf starts, tree after tree, each with its number per tree; and the
+  // counts of members by block, (leaves, n_blocks), where they are needed and no room is given for
+  // the blocks.
   nb::tuple grow(std::uint64_t first, std::size_t count, int n_threads, Room<std::uint16_t> low,
                  std::optional<Room<std::uint8_t>> block,
                  std::optional<Room<std::uint8_t>> block_high) {
     const std::size_t room = members_per_tree();
     const int bytes = block_bytes(data_.sampling.n_rows);
-    require(block.has_value() == (bytes > 0) && block_high.has_value() == (bytes > 1),
+    const bool counted = bytes > 0 && !block && !block_high;
+    require(counted || (block.has_value() == (bytes > 0) && block_high.has_value() == (bytes > 1)),
             "members have the wrong number of bytes");
     const auto fits = [&](const auto& array) {
       return array.shape(0) == count && array.shape(1) == room;
     };
     require(fits(low) && (!block || fits(*block)) && (!block_high || fits(*block_high)),
             "members have the wrong shape");
+    const std::size_t blocks = n_blocks(data_.sampling.n_rows);
     std::vector<Tree> trees(count);
+    std::vector<std::vector<std::uint16_t>> counts(counted ? count : 0);
     while (growers_.size() < static_cast<std::size_t>(std::max(1, n_threads)))
       growers_.push_back(nullptr);
     run_released([&](Monitor& monitor) {
@@ -116,14 +121,23 @@ class ForestGrower {
         if (!grower) grower = make_grower(data_, options_);
         trees[t] = grower->grow(first + t, monitor);
         const auto row = [&](const auto& array) { return array.data() + t * room; };
-        const MemberRoom to{row(low), block ? row(*block) : nullptr,
-                            block_high ? row(*block_high) : nullptr};
-        const auto event = data_.outcomes.event;
-        place_members(trees[t], grower->filled(),
-                      [to, event](std::size_t at, Rank rank) { to.put(at, rank, event[rank]); });
+        MemberRoom to{row(low), block ? row(*block) : nullptr,
+                      block_high ? row(*block_high) : nullptr};
+        if (counted) {
+          counts[t].resize((trees[t].leaf_start.size() - 1) * blocks);
+          to.block_counts = counts[t].data();
+        }
+        to.fill(trees[t], grower->filled(), data_.outcomes.event);
       });
     });
-    return pack(trees);
+    nb::object all_counts = nb::none();
+    if (counted) {
+      std::vector<std::uint16_t> all;
+      for (const auto& each : counts) all.insert(all.end(), each.begin(), each.end());
+      const std::size_t leaves = all.size() / blocks;
+      all_counts = nb::cast(to_numpy(std::move(all), {leaves, blocks}));
+    }
+    return nb::make_tuple(pack(trees), all_counts);
   }
 
  private:

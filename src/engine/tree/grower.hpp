@@ -46,7 +46,8 @@ class TreeGrower {
   // room for `members_per_tree` ranks.
   Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) {
     Tree tree = grow(tree_index, monitor);
-    place_members(tree, filled(), [&](std::size_t at, Rank rank) { members[at] = rank; });
+    std::vector<std::uint32_t> next = first_places(tree);
+    place_members(filled(), next, [&](std::size_t at, Rank rank) { members[at] = rank; });
     return tree;
   }
 };

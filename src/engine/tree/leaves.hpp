@@ -22,16 +22,19 @@ struct FilledLeaves {
 // Sets tree.leaf_start from the leaves of the rows that fill the tree.
 void count_members(Tree& tree, std::span<const LeafId> leaf_of);
 
-// Calls put(at, rank) for every row, `at` being its place among the members of all leaves, leaf
-// after leaf: rows are ascending, hence so are the members of each leaf.
+// Where the members of each leaf begin, among those of all leaves.
+inline std::vector<std::uint32_t> first_places(const Tree& tree) {
+  return {tree.leaf_start.begin(), tree.leaf_start.end() - 1};
+}
+
+// Calls put(at, rank) for every row; `at` is the next place of its leaf, which moves on. Rows are
+// ascending, hence so are the members of each leaf.
 template <class Put>
-void place_members(const Tree& tree, const FilledLeaves& filled, Put put) {
-  std::vector<std::uint32_t> next(tree.leaf_start.begin(), tree.leaf_start.end() - 1);
+void place_members(const FilledLeaves& filled, std::span<std::uint32_t> next, Put put) {
   // Copies, which no store of `put` can change.
   const std::span rows = filled.rows;
   const std::span leaf_of = filled.leaf_of;
-  std::uint32_t* const place = next.data();
-  for (std::size_t i = 0; i < rows.size(); ++i) put(std::size_t{place[leaf_of[i]]++}, rows[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) put(std::size_t{next[leaf_of[i]]++}, rows[i]);
 }
 
 std::size_t count_leaves(const Tree& tree);
