@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from cqrf import CensoredQuantileForest, _engine
+from cqrf import CensoredQuantileForest, _engine, _growing
 from cqrf._estimation import levels_of_time
 from cqrf._trees import Members, Trees
 
@@ -189,6 +189,40 @@ def assert_same_trees(found, expected):
         assert (one is None) == (other is None)
         if one is not None:
             np.testing.assert_array_equal(one, other, strict=True)
+
+
+SHAPES = {
+    "plain": {},
+    "bootstrap": {"criterion": "mse", "bootstrap": True},
+    "honest": {"honest": True, "bootstrap": True},
+    "groups": {"ci_group_size": 2},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_counts_while_leaves_are_filled(shape, monkeypatch):
+    params = {"min_samples_leaf": 1500, "random_state": 3, "n_jobs": 2} | SHAPES[shape]
+    forest = CensoredQuantileForest(4, **params).fit(*draw())
+    in_batches = CensoredQuantileForest(4, verbose=1, **params).fit(*draw())
+    # Not sure beforehand that leaves are few: counted when all are there.
+    monkeypatch.setattr(_growing, "counts_are_smaller", lambda *_: False)
+    later = CensoredQuantileForest(4, **params).fit(*draw())
+    assert forest.trees_.block_counts is not None
+    assert_same_trees(in_batches, forest)
+    assert_same_trees(later, forest)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("leaf", [1, 7, 600])
+def test_no_tree_has_more_leaves(shape, leaf):
+    n = 500
+    params = {"min_samples_leaf": leaf, "random_state": 0} | SHAPES[shape]
+    forest = CensoredQuantileForest(20, **params).fit(*draw(n))
+    n_leaves = np.diff(forest.trees_.leaf_offset) - 1
+    most = _growing.most_leaves(forest._options, n)
+    assert n_leaves.max() <= most
+    # And not many more are allowed for.
+    assert most <= max(1, n // leaf)
 
 
 def test_every_row_is_in_one_leaf(grown):

@@ -93,7 +93,7 @@ class ForestGrower:
         low: NDArray[np.uint16],
         block: NDArray[np.uint8] | None,
         block_high: NDArray[np.uint8] | None,
-    ) -> tuple[NDArray[Any], ...]: ...
+    ) -> tuple[tuple[NDArray[Any], ...], NDArray[np.uint16] | None]: ...
 
 class LeafSizeScorer:
     def __init__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from time import monotonic
 from typing import Any
@@ -16,7 +16,7 @@ from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._checks import check_choice, check_fraction_or_count, check_int
 from cqrf._progress import ProgressBar
-from cqrf._trees import Members, Trees
+from cqrf._trees import Members, Trees, counts_are_smaller
 from cqrf.target import Target, kaplan_meier
 
 # criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
@@ -213,18 +213,32 @@ def grow_trees(
     """
     grower = make_grower(bins, binner, target, options, seed)
     first = 0 if grown is None else len(grown)
+    # Where leaves cannot be many, their members are counted by block as they are filled.
+    counted = grown is None and counts_are_smaller(
+        most_leaves(options, target.n), grower.members_per_tree, target.n
+    )
     # Members are by far the largest arrays: made once, filled batch by batch, never copied.
-    members = Members.zeros(n_trees, grower.members_per_tree, target.n)
+    members = Members.zeros(n_trees, grower.members_per_tree, target.n, blocks=not counted)
     parts = _Parts()
     if grown is not None:
         members.take(grown.ranks(), target.event, grown.sizes())
         parts.add_trees(grown)
 
     def grow(done: int, count: int) -> None:
-        parts.add_batch(grower.grow(done, count, n_threads, *members.rows(done, done + count)))
+        parts.add_batch(*grower.grow(done, count, n_threads, *members.rows(done, done + count)))
 
-    in_batches(grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose)
+    # At the end of a batch threads wait for each other: without a bar to move there is one batch.
+    batch = None if verbose > 0 else n_trees
+    in_batches(
+        grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose, batch=batch
+    )
     return parts.trees(members, target.event, binner.n_bins, seed, n_threads)
+
+
+def most_leaves(options: GrowOptions, n: int) -> int:
+    """Leaves that no tree has more of: each holds so many of the distinct rows that grow it."""
+    growing = min(pool_size(n, options.group_size), options.n_draws)
+    return max(1, growing // options.min_samples_leaf)
 
 
 def in_batches(
@@ -235,9 +249,13 @@ def in_batches(
     *,
     n_threads: int,
     verbose: int,
+    batch: int | None = None,
 ) -> None:
-    """Call ``work(done, count)`` for batches of trees until all are done, with a progress bar."""
-    done, batch = first, n_threads
+    """Call ``work(done, count)`` for batches of trees until all are done, with a progress bar.
+
+    The first batch has a tree for every thread, or as many as are given.
+    """
+    done, batch = first, n_threads if batch is None else batch
     with ProgressBar(total, label, enabled=verbose > 0) as bar:
         bar.update(done)
         while done < total:
@@ -255,17 +273,26 @@ def _next_batch(count: int, seconds: float, n_threads: int) -> int:
     return n_threads * max(1, int(rounds))
 
 
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 class _Parts:
     """Nodes, subsets and leaf starts of batches, to be joined at the end."""
 
     def __init__(self) -> None:
         self._arrays: list[list[NDArray[Any]]] = [[], [], []]
         self._counts: list[list[NDArray[np.int64]]] = [[], [], []]
+        self._block_counts: list[NDArray[np.uint16]] = []
 
-    def add_batch(self, batch: tuple[NDArray[Any], ...]) -> None:
+    def add_batch(
+        self, batch: tuple[NDArray[Any], ...], block_counts: NDArray[np.uint16] | None = None
+    ) -> None:
         for kind in range(3):
             self._arrays[kind].append(batch[2 * kind])
             self._counts[kind].append(batch[2 * kind + 1])
+        if block_counts is not None:
+            self._block_counts.append(block_counts)
 
     def add_trees(self, trees: Trees) -> None:
         self.add_batch(
@@ -287,11 +314,15 @@ class _Parts:
         seed: int,
         n_threads: int,
     ) -> Trees:
-        nodes, subsets, leaf_start = (np.concatenate(part) for part in self._arrays)
+        nodes, subsets, leaf_start = map(_joined, self._arrays)
         offsets = [
             np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
             for counts in self._counts
         ]
+        if self._block_counts:
+            members = replace(members, block_counts=_joined(self._block_counts))
+        else:
+            members = members.counted(leaf_start, offsets[2], len(event), n_threads)
         return Trees(
             nodes=nodes,
             node_offset=offsets[0],
@@ -299,7 +330,7 @@ class _Parts:
             subset_offset=offsets[1],
             leaf_start=leaf_start,
             leaf_offset=offsets[2],
-            **vars(members.counted(leaf_start, offsets[2], len(event), n_threads)),
+            **vars(members),
             event=event,
             missing=missing,
             seed=seed,

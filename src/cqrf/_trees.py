@@ -16,6 +16,20 @@ from cqrf._records import Record
 _BLOCK_ROWS = 2**15
 
 
+def _n_blocks(n_rows: int) -> int:
+    return -(-n_rows // _BLOCK_ROWS)
+
+
+def _block_bytes(n_rows: int) -> int:
+    """Bytes that hold the number of a block."""
+    return 0 if n_rows <= _BLOCK_ROWS else 1 if _n_blocks(n_rows) <= 2**8 else 2
+
+
+def counts_are_smaller(n_leaves: int, n_members: int, n_rows: int) -> bool:
+    """Whether counts by block take fewer bytes than a block for each of all members."""
+    return 2 * _n_blocks(n_rows) * n_leaves < _block_bytes(n_rows) * n_members
+
+
 @dataclass(frozen=True, eq=False)
 class Members:
     """The members of all leaves, in two bytes each and what else tells their ranks.
@@ -38,13 +52,14 @@ class Members:
     block_counts: NDArray[np.uint16] | None = None
 
     @classmethod
-    def zeros(cls, n_trees: int, per_tree: int, n_rows: int) -> Members:
-        """Make room for the members of some trees."""
+    def zeros(cls, n_trees: int, per_tree: int, n_rows: int, *, blocks: bool = True) -> Members:
+        """Make room for the members of some trees; without their blocks if these are counted."""
         shape = (n_trees, per_tree)
+        n_bytes = _block_bytes(n_rows) if blocks else 0
         return cls(
             np.zeros(shape, dtype=np.uint16),
-            np.zeros(shape, dtype=np.uint8) if n_rows > _BLOCK_ROWS else None,
-            np.zeros(shape, dtype=np.uint8) if n_rows > 2**8 * _BLOCK_ROWS else None,
+            np.zeros(shape, dtype=np.uint8) if n_bytes > 0 else None,
+            np.zeros(shape, dtype=np.uint8) if n_bytes > 1 else None,
         )
 
     @classmethod
@@ -88,19 +103,17 @@ class Members:
         n_threads: int,
     ) -> Members:
         """Count members by blocks where that takes fewer bytes than a block for each of them."""
-        if self.members_block is None:
-            return self
-        n_blocks = -(-n_rows // _BLOCK_ROWS)
         n_leaves = len(leaf_start) - len(leaf_offset) + 1
-        bytes_each = 1 if self.members_block_high is None else 2
-        if 2 * n_blocks * n_leaves >= bytes_each * self.members.size:
+        if self.members_block is None or not counts_are_smaller(
+            n_leaves, self.members.size, n_rows
+        ):
             return self
         counts = _engine.count_blocks(
             self.members_block,
             self.members_block_high,
             leaf_start,
             leaf_offset,
-            n_blocks,
+            _n_blocks(n_rows),
             n_threads,
         )
         return Members(self.members, None, None, counts)

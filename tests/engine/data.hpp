@@ -163,7 +163,7 @@ struct ForestData {
     if (bytes > 1) block_high.resize(low.size());
     const MemberRoom room{low.data() + at, bytes > 0 ? block.data() + at : nullptr,
                           bytes > 1 ? block_high.data() + at : nullptr};
-    room.pack(ranks, event);
+    for (std::size_t i = 0; i < ranks.size(); ++i) room.put(i, ranks[i], event[ranks[i]]);
   }
 
   // Leaves count their members by block, instead of a block for each member.

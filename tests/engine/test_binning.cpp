@@ -307,6 +307,8 @@ TEST(binning_chosen_rows) {
   CHECK(out == (std::vector<Bin>{1, 0}));
   const std::vector<std::int64_t> twice{3, 1, 3};
   CHECK_THROWS(bin_rows(x, twice, features, out.data(), 1, monitor), std::invalid_argument);
+  CHECK_THROWS(find_bins(x, twice, {}, std::vector<std::int64_t>{0}, 255, 1, monitor),
+               std::invalid_argument);
 }
 
 TEST(binning_threads_and_blocks_agree) {

@@ -92,7 +92,10 @@ TEST(leaves_members_are_collected_in_order) {
   const std::vector<Rank> rows{2, 3, 5, 7, 11, 13};
   const std::vector<LeafId> leaf_of{2, 0, 1, 0, 2, 2};
   std::vector<Rank> members(6);
-  collect_members(tree, rows, leaf_of, members.data());
+  count_members(tree, leaf_of);
+  std::vector<std::uint32_t> next = first_places(tree);
+  place_members({rows, leaf_of}, next, [&](std::size_t at, Rank rank) { members[at] = rank; });
+  CHECK(next == (std::vector<std::uint32_t>{2, 3, 6}));
   CHECK(tree.leaf_start == (std::vector<std::uint32_t>{0, 2, 3, 6}));
   CHECK(members == (std::vector<Rank>{3, 7, 5, 2, 11, 13}));
 }

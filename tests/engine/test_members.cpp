@@ -141,6 +141,40 @@ TEST(members_unpack_what_was_packed) {
   }
 }
 
+// Rows in the order of their ranks are packed leaf after leaf, with a block for each or counted.
+TEST(members_are_filled_in_the_order_of_rows) {
+  Random random(2);
+  for (const std::size_t rows : {std::size_t{50}, kBlockRows, kBlockRows + 1, 3 * kBlockRows - 2,
+                                 256 * kBlockRows + 1, 300 * kBlockRows + 17}) {
+    std::vector<Rank> ranks = some_ranks(rows, 200, random);
+    // Some blocks are empty.
+    std::erase_if(ranks, [](Rank rank) { return rank / kBlockRows % 5 == 3; });
+    ForestData expected = stump(ranks, random_events(rows, random));
+    Tree tree;
+    tree.nodes = expected.nodes;
+    std::vector<LeafId> leaf_of;
+    for (std::size_t i = 0; i < ranks.size(); ++i) leaf_of.push_back(i % 3 == 0 ? 0 : 1);
+    count_members(tree, leaf_of);
+    CHECK(tree.leaf_start == expected.leaf_start);
+    std::vector<std::uint16_t> low(expected.low.size());
+    std::vector<std::uint8_t> block(expected.block.size());
+    std::vector<std::uint8_t> high(expected.block_high.size());
+    MemberRoom room{low.data(), block.empty() ? nullptr : block.data(),
+                    high.empty() ? nullptr : high.data()};
+    room.fill(tree, {ranks, leaf_of}, expected.event);
+    CHECK(low == expected.low);
+    CHECK(block == expected.block);
+    CHECK(high == expected.block_high);
+    expected.count_blocks();
+    std::vector<std::uint16_t> counts(expected.block_counts.size());
+    std::fill(low.begin(), low.end(), std::uint16_t{0});
+    room = {low.data(), nullptr, nullptr, counts.data()};
+    room.fill(tree, {ranks, leaf_of}, expected.event);
+    CHECK(low == expected.low);
+    CHECK(counts == expected.block_counts);
+  }
+}
+
 // A room larger than a leaf is not read beyond it, and not made smaller.
 TEST(members_of_leaves_of_many_sizes) {
   const ForestData data = three_blocks(kCounts);

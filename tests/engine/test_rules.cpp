@@ -34,7 +34,7 @@ template <class Rule>
 std::vector<typename Rule::Stat> stats(Rule& rule, const std::vector<SampledRow>& rows) {
   const auto labels = relabel(rule, rows);
   std::vector<typename Rule::Stat> added(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(added[i], labels[i], rows[i].weight);
+  for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(added[i], labels[i], rows[i]);
   return added;
 }
 
@@ -99,9 +99,12 @@ TEST(rules_mse_labels_are_scaled_times) {
   const double last = data.times.back();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const double scaled = (2 * data.time(rows[i].rank) - first - last) / (last - first) * 0x1p30;
-    CHECK_NEAR(static_cast<double>(labels[i].sum()) / rows[i].weight, scaled, 0.51);
-    CHECK_EQ(labels[i].weight(), rows[i].weight);
-    CHECK_EQ(labels[i].count(), 1u);
+    CHECK_NEAR(static_cast<double>(labels[i]) / rows[i].weight, scaled, 0.51);
+    ScalarStat sum{};
+    MseRule::add(sum, labels[i], rows[i]);
+    CHECK_EQ(sum.sum(), labels[i]);
+    CHECK_EQ(sum.weight(), rows[i].weight);
+    CHECK_EQ(sum.count(), 1u);
   }
   CHECK(!rule.pure(rows, labels.data()));
 }
@@ -120,8 +123,8 @@ TEST(rules_mse_extreme_times) {
     MseRule rule(data.outcomes(kTotalWeight));
     const auto labels = relabel(rule, rows);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      CHECK(std::abs(labels[i].sum()) <= std::int64_t{1} << 31);
-      CHECK(i == 0 || labels[i - 1].sum() <= labels[i].sum());
+      CHECK(std::abs(labels[i]) <= std::int64_t{1} << 31);
+      CHECK(i == 0 || labels[i - 1] <= labels[i]);
     }
   }
 }

@@ -52,7 +52,7 @@ struct Fixture {
     rule.emplace(outcome.outcomes(kTotalWeight));
     rule->relabel(rows, labels.data());
     total = {};
-    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i].weight);
+    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i]);
   }
 
   void carry_bins() {
@@ -74,7 +74,7 @@ struct Fixture {
   Stat left_sum(std::uint32_t f, Left left) const {
     Stat sum{};
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (left(feature.at(rows[i].rank, f))) Rule::add(sum, labels[i], rows[i].weight);
+      if (left(feature.at(rows[i].rank, f))) Rule::add(sum, labels[i], rows[i]);
     return sum;
   }
 
@@ -437,10 +437,10 @@ TEST(search_best_cuts_gaps_in_the_middle) {
       MseRule rule(outcome.outcomes(n));
       std::vector<SampledRow> rows;
       for (std::size_t i = 0; i < n; ++i) rows.push_back({static_cast<Rank>(i), 1});
-      std::vector<ScalarStat> labels(n);
+      std::vector<MseRule::Label> labels(n);
       rule.relabel(rows, labels.data());
       ScalarStat total{};
-      for (const ScalarStat& label : labels) total += label;
+      for (std::size_t i = 0; i < n; ++i) MseRule::add(total, labels[i], rows[i]);
       const BinnedFeatures view = feature.view();
       const NodeView<MseRule> node{rule, view, rows, labels.data(), total, 1};
       BestSearch<MseRule> search(view, n, 0);

@@ -463,7 +463,8 @@ class TestNothingIsLost:
     @pytest.mark.parametrize("warm_start", [False, True])
     def test_interrupt_while_growing(self, monkeypatch, warm_start):
         model, before, predicted = self.fitted(warm_start=warm_start)
-        model.set_params(n_estimators=50)
+        # With a bar there are several batches.
+        model.set_params(n_estimators=50, verbose=1)
         before = dict(model.__dict__)
         seen = []
 

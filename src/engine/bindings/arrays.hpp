@@ -38,7 +38,9 @@ auto view(const std::optional<Array>& array) {
   return array ? view(*array) : decltype(view(*array)){};
 }
 
-inline void require(bool condition, const std::string& message) {
+// The message stays as it is written: a string, made for every row that is checked, would cost more
+// than the check.
+inline void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
 

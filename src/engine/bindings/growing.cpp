@@ -94,37 +94,50 @@ class ForestGrower {
   std::size_t members_per_tree() const { return cqrf::members_per_tree(data_.sampling); }
 
   // Trees [first, first + count); their members are written to the rows of the last three arrays.
-  // Returns nodes, subsets and leaf starts, tree after tree, each with its number per tree.
+  // Returns nodes, subsets and leaf starts, tree after tree, each with its number per tree; and the
+  // counts of members by block, (leaves, n_blocks), where they are needed and no room is given for
+  // the blocks.
   nb::tuple grow(std::uint64_t first, std::size_t count, int n_threads, Room<std::uint16_t> low,
                  std::optional<Room<std::uint8_t>> block,
                  std::optional<Room<std::uint8_t>> block_high) {
     const std::size_t room = members_per_tree();
     const int bytes = block_bytes(data_.sampling.n_rows);
-    require(block.has_value() == (bytes > 0) && block_high.has_value() == (bytes > 1),
+    const bool counted = bytes > 0 && !block && !block_high;
+    require(counted || (block.has_value() == (bytes > 0) && block_high.has_value() == (bytes > 1)),
             "members have the wrong number of bytes");
     const auto fits = [&](const auto& array) {
       return array.shape(0) == count && array.shape(1) == room;
     };
     require(fits(low) && (!block || fits(*block)) && (!block_high || fits(*block_high)),
             "members have the wrong shape");
+    const std::size_t blocks = n_blocks(data_.sampling.n_rows);
     std::vector<Tree> trees(count);
-    members_.resize(std::max(members_.size(), static_cast<std::size_t>(std::max(1, n_threads))));
+    std::vector<std::vector<std::uint16_t>> counts(counted ? count : 0);
     while (growers_.size() < static_cast<std::size_t>(std::max(1, n_threads)))
       growers_.push_back(nullptr);
     run_released([&](Monitor& monitor) {
       parallel_for(count, n_threads, monitor, [&](std::size_t t, int worker) {
         auto& grower = growers_[static_cast<std::size_t>(worker)];
         if (!grower) grower = make_grower(data_, options_);
-        std::vector<Rank>& members = members_[static_cast<std::size_t>(worker)];
-        members.resize(room);
-        trees[t] = grower->grow(first + t, members.data(), monitor);
+        trees[t] = grower->grow(first + t, monitor);
         const auto row = [&](const auto& array) { return array.data() + t * room; };
-        const MemberRoom to{row(low), block ? row(*block) : nullptr,
-                            block_high ? row(*block_high) : nullptr};
-        to.pack(std::span(members).first(trees[t].leaf_start.back()), data_.outcomes.event);
+        MemberRoom to{row(low), block ? row(*block) : nullptr,
+                      block_high ? row(*block_high) : nullptr};
+        if (counted) {
+          counts[t].resize((trees[t].leaf_start.size() - 1) * blocks);
+          to.block_counts = counts[t].data();
+        }
+        to.fill(trees[t], grower->filled(), data_.outcomes.event);
       });
     });
-    return pack(trees);
+    nb::object all_counts = nb::none();
+    if (counted) {
+      std::vector<std::uint16_t> all;
+      for (const auto& each : counts) all.insert(all.end(), each.begin(), each.end());
+      const std::size_t leaves = all.size() / blocks;
+      all_counts = nb::cast(to_numpy(std::move(all), {leaves, blocks}));
+    }
+    return nb::make_tuple(pack(trees), all_counts);
   }
 
  private:
@@ -138,12 +151,22 @@ class ForestGrower {
     Vector<double> survival;
   };
 
-  static nb::tuple pack(const std::vector<Tree>& trees) {
+  // Frees the trees, one by one.
+  static nb::tuple pack(std::vector<Tree>& trees) {
     std::vector<std::uint32_t> nodes;
     std::vector<std::uint64_t> subsets;
     std::vector<std::uint32_t> leaf_start;
     std::vector<std::int64_t> n_nodes, n_subsets, n_starts;
-    for (const Tree& tree : trees) {
+    const auto total = [&](auto of) {
+      std::size_t sum = 0;
+      for (const Tree& tree : trees) sum += (tree.*of).size();
+      return sum;
+    };
+    nodes.reserve(4 * total(&Tree::nodes));
+    subsets.reserve(4 * total(&Tree::subsets));
+    leaf_start.reserve(total(&Tree::leaf_start));
+    for (Tree& each : trees) {
+      const Tree tree = std::move(each);
       for (const Node& node : tree.nodes)
         nodes.insert(nodes.end(), {node.child, node.feature, node.rule, node.index});
       for (const BinSet& set : tree.subsets) subsets.insert(subsets.end(), set.begin(), set.end());
@@ -165,7 +188,6 @@ class ForestGrower {
   std::vector<std::uint32_t> weight_;
   TrainingData data_;
   std::vector<std::unique_ptr<TreeGrower>> growers_;
-  std::vector<std::vector<Rank>> members_;  // of the tree that each worker grows
 };
 
 // How many members of every leaf lie in each block of ranks, (leaves, n_blocks).
@@ -184,6 +206,8 @@ Output<std::uint16_t> count_blocks(Table<std::uint8_t> block,
                   offset.end() &&
               (!block_high || block_high->size() == block.size()),
           "leaf offsets do not go with the trees");
+  const std::uint8_t* const low = block.data();
+  const std::uint8_t* const high = block_high ? block_high->data() : nullptr;
   const std::size_t leaves = start.size() - trees;
   std::vector<std::uint16_t> counts(leaves * n_blocks, 0);
   run_released([&](Monitor& monitor) {
@@ -194,9 +218,7 @@ Output<std::uint16_t> count_blocks(Table<std::uint8_t> block,
         require(end <= room, "leaf starts are out of range");
         for (std::size_t i = start[static_cast<std::size_t>(leaf)]; i < end; ++i) {
           const std::size_t at = t * room + i;
-          const std::size_t found =
-              block.data()[at] |
-              (block_high ? std::size_t{block_high->data()[at]} << 8 : std::size_t{0});
+          const std::size_t found = low[at] | (high ? std::size_t{high[at]} << 8 : std::size_t{0});
           require(found < n_blocks, "block out of range");
           ++to[found];
         }

@@ -140,18 +140,19 @@ struct Sample {
   std::vector<std::size_t> rank;
 };
 
-Sample take_sample(std::span<const std::int64_t> rows) {
+Sample take_sample(std::span<const std::int64_t> rows, std::size_t n_rows) {
   const std::size_t used = std::min(rows.size(), kRowsForCuts);
-  std::vector<std::pair<std::int64_t, std::size_t>> chosen(used);
-  for (std::size_t i = 0; i < used; ++i) {
-    const std::size_t rank = used == rows.size() ? i : i * rows.size() / used;
-    chosen[i] = {rows[rank], rank};
-  }
-  std::sort(chosen.begin(), chosen.end());
+  const auto rank = [&](std::size_t i) { return i * rows.size() / used; };
+  std::vector<std::int64_t> chosen(used);
+  for (std::size_t i = 0; i < used; ++i) chosen[i] = rows[rank(i)];
+  const std::vector<Rank> place = ranks_of_rows(chosen, n_rows);
   Sample sample;
-  for (const auto& [row, rank] : chosen) {
-    sample.rows.push_back(row);
-    sample.rank.push_back(rank);
+  sample.rows.reserve(used);
+  sample.rank.reserve(used);
+  for (std::size_t row = 0; row < n_rows; ++row) {
+    if (place[row] == kLeftOut) continue;
+    sample.rows.push_back(static_cast<std::int64_t>(row));
+    sample.rank.push_back(rank(place[row]));
   }
   return sample;
 }
@@ -218,7 +219,7 @@ std::vector<FeatureBins> find_bins(const Features& x, std::span<const std::int64
                                    int n_threads, Monitor& monitor) {
   const bool any_numeric = std::ranges::any_of(n_categories, [](auto n) { return n == 0; });
   const bool any_category = std::ranges::any_of(n_categories, [](auto n) { return n > 0; });
-  const Sample sample = any_numeric ? take_sample(rows) : Sample{};
+  const Sample sample = any_numeric ? take_sample(rows, x.rows()) : Sample{};
   const auto rank_of = any_category ? ranks_of_rows(rows, x.rows()) : std::vector<Rank>{};
   std::vector<FeatureBins> features(x.columns());
   parallel_for(x.columns(), n_threads, monitor, [&](std::size_t f, int) {

@@ -33,7 +33,8 @@ struct FeatureBins {
 // one). n_categories[f] > 0 marks a categorical feature whose values are codes 0, 1, ...,
 // negative or NaN where missing.
 //
-// Numeric cuts come from at most 100,000 of the rows, at equal distances in `rows`.
+// Numeric cuts come from at most 100,000 of the rows, at equal distances in `rows`. No row may be
+// given twice.
 std::vector<FeatureBins> find_bins(const Features& x, std::span<const std::int64_t> rows,
                                    std::span<const double> weights,
                                    std::span<const std::int64_t> n_categories, int max_bins,

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "../index.hpp"
+#include "../tree/leaves.hpp"
 
 namespace cqrf {
 
@@ -59,11 +60,19 @@ struct PackedMembers {
 // Where the members of one tree are packed to.
 struct MemberRoom {
   std::uint16_t* low;
-  std::uint8_t* block;       // or null
-  std::uint8_t* block_high;  // or null
+  std::uint8_t* block;                    // or null
+  std::uint8_t* block_high;               // or null
+  std::uint16_t* block_counts = nullptr;  // (leaves, n_blocks), or null
 
-  // event: (n,) by rank.
-  void pack(std::span<const Rank> ranks, std::span<const std::uint8_t> event) const;
+  // Packs the rows that fill a tree; event: (n,) by rank.
+  void fill(const Tree& tree, const FilledLeaves& filled,
+            std::span<const std::uint8_t> event) const;
+
+  void put(std::size_t at, Rank rank, bool event) const {
+    low[at] = static_cast<std::uint16_t>((rank & kPlace) | (event ? kEventBit : 0));
+    if (block) block[at] = static_cast<std::uint8_t>(rank >> kPlaceBits);
+    if (block_high) block_high[at] = static_cast<std::uint8_t>(rank >> (kPlaceBits + 8));
+  }
 };
 
 }  // namespace cqrf

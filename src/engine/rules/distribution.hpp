@@ -120,7 +120,8 @@ class DistributionRule {
     for (std::size_t i = 0; i < rows.size(); ++i) labels[i] = label_of_[rows[i].rank];
   }
 
-  static void add(Stat& sum, Label label, std::uint32_t weight) {
+  static void add(Stat& sum, Label label, const SampledRow& row) {
+    const std::uint32_t weight = row.weight;
     sum.add(label.interval(), weight, label.rho() * weight, 1);
   }
 

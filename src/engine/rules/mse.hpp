@@ -7,21 +7,29 @@
 
 namespace cqrf {
 
-class MseRule : public LabelsAreSums<ScalarStat> {
+class MseRule {
  public:
+  using Stat = ScalarStat;
+  // Times the weight. A label moves with its row at every level of a tree: weight and count, which
+  // the sums need beside it, are in the row already.
+  using Label = std::int64_t;
   using Gain = SquaredErrorGain;
   static constexpr bool kPerNode = false;
 
   explicit MseRule(const Outcomes& outcomes)
       : outcomes_(outcomes), label_(scaled_times(outcomes.times)) {}
 
-  void relabel(std::span<const SampledRow> rows, Stat* labels) {
+  static void add(Stat& sum, Label label, const SampledRow& row) {
+    sum += Stat::of_product(label, row);
+  }
+
+  void relabel(std::span<const SampledRow> rows, Label* labels) {
     for (std::size_t i = 0; i < rows.size(); ++i)
-      labels[i] = Stat::of(label_[outcomes_.time_index[rows[i].rank]], rows[i].weight);
+      labels[i] = Label{label_[outcomes_.time_index[rows[i].rank]]} * rows[i].weight;
   }
 
   // Rows are in time order: the first and the last tell.
-  bool pure(std::span<const SampledRow> rows, const Stat*) const {
+  bool pure(std::span<const SampledRow> rows, const Label*) const {
     return outcomes_.time_index[rows.front().rank] == outcomes_.time_index[rows.back().rank];
   }
 

@@ -8,7 +8,7 @@
 //   struct Rule {
 //     using Stat = ...;                        // +=, -=, weight(), count()
 //     using Label = ...;                       // what a row carries; usually Stat
-//     static void add(Stat& sum, const Label& label, std::uint32_t weight);  // of the row
+//     static void add(Stat& sum, const Label& label, const SampledRow& row);
 //     static constexpr bool kPerNode = ...;    // labels depend on the node, not on the row alone
 //     explicit Rule(const Outcomes&);
 //     // Fills labels[i] for rows[i]; rows are in time order.
@@ -53,7 +53,7 @@ template <class Sum>
 struct LabelsAreSums {
   using Stat = Sum;
   using Label = Sum;
-  static void add(Stat& sum, const Label& label, std::uint32_t) { sum += label; }
+  static void add(Stat& sum, const Label& label, const SampledRow&) { sum += label; }
 };
 
 // The sum of integer labels. |label| <= 2^30 and the weights of a tree add up to less than 2^31,
@@ -62,8 +62,15 @@ struct LabelsAreSums {
 class ScalarStat {
  public:
   static ScalarStat of(std::int64_t label, std::uint32_t weight) {
+    return of_product(label * weight, {0, weight});
+  }
+  // product: the label times the weight of the row, whose rank gives way to the count.
+  static ScalarStat of_product(std::int64_t product, const SampledRow& row) {
     ScalarStat stat;
-    stat.words_ = Words{label * weight, static_cast<std::int64_t>(std::uint64_t{weight} << 32 | 1)};
+    const std::uint64_t both = std::uint64_t{row.weight} << 32 | row.rank;
+    stat.words_ = Words{product, static_cast<std::int64_t>(both)};
+    stat.words_ &= Words{-1, -(std::int64_t{1} << 32)};
+    stat.words_ |= Words{0, 1};
     return stat;
   }
   std::int64_t sum() const { return words_[0]; }

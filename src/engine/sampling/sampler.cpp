@@ -25,22 +25,24 @@ void select(std::size_t size, std::size_t take, Random& random, Take on_take, Le
 void draw_distinct(const Sampling& sampling, std::size_t n, std::uint64_t key, TreeRows& out) {
   Random random(child_key(key, kDraw));
   if (sampling.replace) {
-    std::vector<std::uint32_t> count(n, 0);
+    std::vector<std::uint32_t>& count = out.multiplicity;
+    count.assign(n, 0);
     for (std::size_t i = 0; i < sampling.n_draws; ++i)
       ++count[random.below(static_cast<std::uint32_t>(n))];
     // Written without branches, which a bootstrap would mispredict every third time.
     out.growing.resize(n);
-    out.multiplicity.resize(n);
     std::size_t distinct = 0;
     for (std::size_t r = 0; r < n; ++r) {
+      const std::uint32_t drawn = count[r];
       out.growing[distinct] = static_cast<Rank>(r);
-      out.multiplicity[distinct] = count[r];
-      distinct += count[r] > 0;
+      count[distinct] = drawn;
+      distinct += drawn > 0;
     }
     out.growing.resize(distinct);
-    out.multiplicity.resize(distinct);
+    count.resize(distinct);
     return;
   }
+  out.growing.clear();
   out.growing.reserve(sampling.n_draws);
   if (sampling.n_draws == n) {
     for (std::size_t r = 0; r < n; ++r) out.growing.push_back(static_cast<Rank>(r));
@@ -74,20 +76,20 @@ Sampling make_sampling(std::size_t n_rows, std::size_t n_draws, bool replace, bo
   return sampling;
 }
 
-TreeRows draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree) {
+void draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree, TreeRows& drawn) {
   const std::uint64_t key = tree_key(seed, tree);
-  TreeRows drawn;
+  drawn.filling.clear();
   draw_distinct(sampling, sampling.pool_size(), key, drawn);
   if (sampling.grouped()) {
     const std::vector<Rank> half = group_half(sampling, seed, tree / sampling.group_size);
     for (Rank& rank : drawn.growing) rank = half[rank];
     if (!sampling.honest) drawn.filling = half;
   }
-  if (!sampling.honest) return drawn;
+  if (!sampling.honest) return;
   // One row cannot be halved: it grows (a single leaf) and fills.
   if (drawn.growing.size() < 2) {
     drawn.filling = drawn.growing;
-    return drawn;
+    return;
   }
   TreeRows halves;
   Random random(child_key(key, kHalves));
@@ -98,7 +100,13 @@ TreeRows draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t t
         halves.multiplicity.push_back(drawn.multiplicity[i]);
       },
       [&](std::size_t i) { halves.filling.push_back(drawn.growing[i]); });
-  return halves;
+  drawn = std::move(halves);
+}
+
+TreeRows draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree) {
+  TreeRows drawn;
+  draw_rows(sampling, seed, tree, drawn);
+  return drawn;
 }
 
 }  // namespace cqrf

@@ -36,6 +36,8 @@ struct TreeRows {
 };
 
 // A function of seed and tree, so that out-of-bag rows are drawn again instead of being stored.
+// What `rows` held is overwritten, and its memory used again.
+void draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree, TreeRows& rows);
 TreeRows draw_rows(const Sampling& sampling, std::uint64_t seed, std::uint64_t tree);
 
 }  // namespace cqrf

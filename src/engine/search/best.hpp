@@ -86,9 +86,9 @@ class BestSearch {
         row = node.features.row(node.rows[i].rank);
       }
       const typename Rule::Label label = node.labels[i];
-      const std::uint32_t weight = node.rows[i].weight;
+      const SampledRow sampled = node.rows[i];
       for (std::size_t j = 0; j < Size; ++j) {
-        Rule::add(cells[j * kBinCells + row[feature[j]]], label, weight);
+        Rule::add(cells[j * kBinCells + row[feature[j]]], label, sampled);
         if constexpr (Small) insert(occupied[j], row[feature[j]]);
       }
     }

@@ -75,9 +75,7 @@ struct NodeView {
                ? features.row(rows[i].rank)[feature]
                : carried.first[i * carried.stride + feature / kLanes].bin[feature % kLanes];
   }
-  void add(typename Rule::Stat& sum, std::size_t i) const {
-    Rule::add(sum, labels[i], rows[i].weight);
-  }
+  void add(typename Rule::Stat& sum, std::size_t i) const { Rule::add(sum, labels[i], rows[i]); }
 
   bool admissible(std::uint32_t left_count) const {
     return left_count >= min_leaf && total.count() - left_count >= min_leaf;

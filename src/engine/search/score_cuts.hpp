@@ -89,7 +89,8 @@ class CutScorer {
     const std::size_t n = node.rows.size();
     for (std::size_t i = 0; i < n; ++i) {
       const std::uint32_t passed = at_most(bins[i], at);
-      const Stat label = node.labels[i];
+      Stat label{};
+      node.add(label, i);
       for (std::size_t q = 0; q < Quads; ++q)
         patterns[q * kPatterns + (passed >> (q * kCuts)) % kPatterns] += label;
     }

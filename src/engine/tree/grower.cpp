@@ -14,7 +14,6 @@
 #include "../search/best.hpp"
 #include "../search/random.hpp"
 #include "../search/score_intervals.hpp"
-#include "leaves.hpp"
 
 namespace cqrf {
 namespace {
@@ -41,22 +40,23 @@ class Grower final : public TreeGrower {
     std::iota(all_rows_.begin(), all_rows_.end(), Rank{0});
   }
 
-  Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) override {
+  Tree grow(std::uint64_t tree_index, Monitor& monitor) override {
     const std::uint64_t key = tree_key(options_.seed, tree_index);
-    const TreeRows drawn = draw_rows(data_.sampling, options_.seed, tree_index);
-    start(drawn);
+    draw_rows(data_.sampling, options_.seed, tree_index, drawn_);
+    start(drawn_);
     Tree tree;
     split_all(tree, child_key(key, kNodeStream), monitor);
-    if (!drawn.filling.empty()) {
-      prune_empty(tree, data_.features, drawn.filling);
-      leaf_of_.assign(drawn.filling.size(), kNoLeaf);
-      route(tree, drawn.filling);
-      collect_members(tree, drawn.filling, leaf_of_, members);
-    } else {
-      route(tree, all_rows_);
-      collect_members(tree, all_rows_, leaf_of_, members);
+    if (!drawn_.filling.empty()) {
+      prune_empty(tree, data_.features, drawn_.filling);
+      leaf_of_.assign(drawn_.filling.size(), kNoLeaf);
     }
+    route(tree, filled().rows);
+    count_members(tree, leaf_of_);
     return tree;
+  }
+
+  FilledLeaves filled() const override {
+    return {drawn_.filling.empty() ? all_rows_ : drawn_.filling, leaf_of_};
   }
 
  private:
@@ -140,7 +140,7 @@ class Grower final : public TreeGrower {
 
   static Stat sum(std::span<const SampledRow> rows, std::span<const Label> labels) {
     Stat total{};
-    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i].weight);
+    for (std::size_t i = 0; i < rows.size(); ++i) Rule::add(total, labels[i], rows[i]);
     return total;
   }
 
@@ -265,6 +265,7 @@ class Grower final : public TreeGrower {
   Search search_;
   std::size_t carried_;  // sixteen lanes each
   PaddedRows padded_;
+  TreeRows drawn_;
   std::array<Rows, 2> sides_;
   std::vector<std::uint32_t> feature_order_;
   std::vector<Rank> all_rows_;

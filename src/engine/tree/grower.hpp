@@ -10,6 +10,7 @@
 #include "../parallel.hpp"
 #include "../sampling/sampler.hpp"
 #include "../search/node.hpp"
+#include "leaves.hpp"
 #include "tree.hpp"
 
 namespace cqrf {
@@ -36,9 +37,19 @@ struct TrainingData {
 class TreeGrower {
  public:
   virtual ~TreeGrower() = default;
-  // The members of all leaves, leaf after leaf, each in time order, are written to `members`,
-  // which has room for `members_per_tree` ranks. Throws Stopped when the monitor says so.
-  virtual Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) = 0;
+  // Throws Stopped when the monitor says so.
+  virtual Tree grow(std::uint64_t tree_index, Monitor& monitor) = 0;
+  // The rows that fill the leaves of the tree that was grown last. A view, until the next one.
+  virtual FilledLeaves filled() const = 0;
+
+  // Writes the members of all leaves, leaf after leaf, each in time order, to `members`, which has
+  // room for `members_per_tree` ranks.
+  Tree grow(std::uint64_t tree_index, Rank* members, Monitor& monitor) {
+    Tree tree = grow(tree_index, monitor);
+    std::vector<std::uint32_t> next = first_places(tree);
+    place_members(filled(), next, [&](std::size_t at, Rank rank) { members[at] = rank; });
+    return tree;
+  }
 };
 
 std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOptions& options);

@@ -43,15 +43,12 @@ void prune_empty(Tree& tree, const BinnedFeatures& features, std::span<const Ran
   tree.nodes = std::move(kept);
 }
 
-void collect_members(Tree& tree, std::span<const Rank> rows, std::span<const LeafId> leaf_of,
-                     Rank* members) {
+void count_members(Tree& tree, std::span<const LeafId> leaf_of) {
   const std::size_t leaves = count_leaves(tree);
   tree.leaf_start.assign(leaves + 1, 0);
   for (const LeafId leaf : leaf_of) ++tree.leaf_start[leaf + 1];
   for (std::size_t leaf = 0; leaf < leaves; ++leaf)
     tree.leaf_start[leaf + 1] += tree.leaf_start[leaf];
-  std::vector<std::uint32_t> next(tree.leaf_start.begin(), tree.leaf_start.end() - 1);
-  for (std::size_t i = 0; i < rows.size(); ++i) members[next[leaf_of[i]]++] = rows[i];
 }
 
 }  // namespace cqrf
