@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -28,13 +29,48 @@ struct Block {
   std::vector<Rank> members;
 };
 
-// The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache.
+// The leaves of one row in Count trees from `first` on, side by side: their steps do not wait for
+// one another.
+template <std::size_t Count>
+void find_leaves_of_row(const Forest& forest, std::size_t first, const Bin* row, LeafId* leaves) {
+  std::array<const Node*, Count> nodes;
+  std::array<NodeId, Count> at{};
+  for (std::size_t i = 0; i < Count; ++i)
+    nodes[i] = forest.nodes.data() + forest.node_offset[first + i];
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t i = 0; i < Count; ++i) {
+      const Node& node = nodes[i][at[i]];
+      const BinSet* const subsets = forest.subsets.data() + forest.subset_offset[first + i];
+      const NodeId next = node.child + !goes_left(node, row[node.feature], subsets);
+      moved |= next != at[i];
+      at[i] = next;
+    }
+  }
+  for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes[i][at[i]].index;
+}
+
+// The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache, or row
+// by row where there are few.
 inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin, std::size_t end,
                         Block& block) {
+  constexpr std::size_t kFewRows = 4;
+  constexpr std::size_t kTogether = 8;
   const std::size_t trees = forest.n_trees();
   block.begin = begin;
   block.end = end;
   block.leaves.resize((end - begin) * trees);
+  if (end - begin <= kFewRows) {
+    for (std::size_t row = begin; row < end; ++row) {
+      const Bin* const own = bins + row * forest.n_features();
+      LeafId* const leaves = block.leaves.data() + (row - begin) * trees;
+      std::size_t t = 0;
+      for (; t + kTogether <= trees; t += kTogether)
+        find_leaves_of_row<kTogether>(forest, t, own, leaves + t);
+      for (; t < trees; ++t) find_leaves_of_row<1>(forest, t, own, leaves + t);
+    }
+    return;
+  }
   for (std::size_t t = 0; t < trees; ++t)
     find_leaves(
         forest.nodes.data() + forest.node_offset[t],
