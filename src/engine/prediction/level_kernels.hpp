@@ -50,12 +50,13 @@ struct ChunkFactors {
       Eight at_risk = all - half * c;
       sum += sums[0];
       at_risk = at_risk > tiny ? at_risk : tiny;
-      const Eight share = d / at_risk;
+      const Eight inverse = one / at_risk;
+      const Eight share = d * inverse;
       // Exactly one where there is no event.
       const Eight f = share < one ? one - share : zero;
       *reinterpret_cast<Eight*>(factor + i - kEight) = f;
       product *= f;
-      const Eight order = share * (c / at_risk);
+      const Eight order = share * (c * inverse);
       doubts = order > doubts ? order : doubts;
     }
     total = sum;
