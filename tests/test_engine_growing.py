@@ -47,12 +47,12 @@ def grow_mixed(**parameters):
 class Tree:
     """One tree of a forest, to be walked slowly."""
 
-    def __init__(self, forest, index):
+    def __init__(self, forest, index, ranks=None):
         trees = forest.trees_
         self.nodes = trees.nodes[trees.node_offset[index] : trees.node_offset[index + 1]]
         self.subsets = trees.subsets[trees.subset_offset[index] : trees.subset_offset[index + 1]]
         self.start = trees.leaf_start[trees.leaf_offset[index] : trees.leaf_offset[index + 1]]
-        self.members = trees.ranks()[index]
+        self.members = (trees.ranks() if ranks is None else ranks)[index]
         self.missing = trees.missing
 
     def leaf_members(self, leaf):
@@ -102,7 +102,8 @@ class Tree:
 
 
 def all_trees(forest):
-    return [Tree(forest, index) for index in range(len(forest.trees_))]
+    ranks = forest.trees_.ranks()  # of all trees: once, not once for each
+    return [Tree(forest, index, ranks) for index in range(len(forest.trees_))]
 
 
 def drawn(forest, index):
