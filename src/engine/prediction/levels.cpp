@@ -177,8 +177,10 @@ double LevelCurve::survival_before(std::size_t level) const {
 
 double LevelCurve::weight_from(std::size_t level) const {
   if (level >= n_levels_) return 0;
-  if (level % chunk_size() != 0) return from_[level];
-  return chunk_after_[level / chunk_size()] + double{chunk_weight_[level / chunk_size()]};
+  const std::size_t chunk = level / chunk_size();
+  // A chunk that is not filled has no weight, or this is where it begins.
+  if (filled_[chunk] && level % chunk_size() != 0) return from_[level];
+  return chunk_after_[chunk] + double{chunk_weight_[chunk]};
 }
 
 }  // namespace cqrf
