@@ -101,7 +101,7 @@ Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Moni
       std::uint32_t number = 0;
       std::uint64_t places = 0;
       std::uint16_t mean(std::size_t most) const {
-        return number == 0 ? 0 : static_cast<std::uint16_t>(places * 255 / (number * most));
+        return static_cast<std::uint16_t>(number == 0 ? 0 : places * 255 / (number * most));
       }
     };
     std::vector<std::array<Count, 2>> counts(n_cells_);
