@@ -80,7 +80,8 @@ double LevelCurve::cell_factor(std::size_t cell) const {
   const double places =
       double{sums_.censored_places[cell]} / censored - double{sums_.event_places[cell]} / events;
   const double order = double{doubt_[cell]} * places / 255;
-  return std::exp(std::log(kept) * events / (events + censored) + order);
+  // Terms of higher order are left out: without them, S might rise.
+  return std::min(1.0, std::exp(std::log(kept) * events / (events + censored) + order));
 }
 
 // Sums by levels, of all members.

@@ -8,7 +8,7 @@
 //   S falls in the level by the factor 1 - D / (R - C / 2),
 //
 // as if half of the censorings came before the events. Where leaves are large, weights are first
-// added up by cells of 64 levels (cells.hpp), and by levels only in the cells that are looked at.
+// added up by cells of 256 levels (cells.hpp), and by levels only in the cells that are looked at.
 // Around an answer, and where the order of events and censorings matters, the members of the leaves
 // are looked up one by one, and S is exact.
 #pragma once
