@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,14 @@ class Target {
 
   const TargetView& get() const { return view_; }
 
+  // Made when it is first asked for.
+  std::span<const float> order_in_levels(int shift) const {
+    const std::lock_guard lock(order_mutex_);
+    auto& order = order_in_levels_[shift];
+    if (order.empty()) order = cqrf::order_in_levels(view_.event, shift);
+    return order;
+  }
+
  private:
   static void check_times(std::span<const double> times) {
     for (const double time : times) require(std::isfinite(time), "times must be finite");
@@ -73,6 +82,8 @@ class Target {
   std::optional<Vector<double>> weight_;
   Vector<std::int64_t> order_;
   TargetView view_;
+  mutable std::mutex order_mutex_;
+  mutable std::map<int, std::vector<float>> order_in_levels_;  // by shift
 };
 
 // The fitted trees, checked once.
@@ -463,8 +474,10 @@ class Weights {
       const auto cells = by_cells ? forest_->cells(std::max<std::size_t>(1, resolution_ / 64),
                                                    censored, n_threads, monitor)
                                   : nullptr;
-      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, cells.get(), answer,
-                        block_size, n_threads, monitor);
+      const int divided = cells ? cells->level_shift() : shift;
+      const Levels levels{divided, cells.get(), target_.order_in_levels(divided)};
+      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), levels, answer, block_size,
+                        n_threads, monitor);
     });
   }
 
