@@ -66,7 +66,12 @@ void LevelCurve::make(const LeafId* leaves) {
   if (gathered_) gathered_->clear();
   doubtful_.clear();
   margin_ = 0;
-  for (std::size_t t = 0; t < leaves_.size(); ++t) leaves_[t] = forest_.leaf(t, leaves[t]);
+  std::size_t members = 0;
+  for (std::size_t t = 0; t < leaves_.size(); ++t) {
+    leaves_[t] = forest_.leaf(t, leaves[t]);
+    members += leaves_[t].size;
+  }
+  mean_leaf_ = static_cast<double>(members) / static_cast<double>(leaves_.size());
 }
 
 void LevelCurve::expect(const LeafId* leaves) const {

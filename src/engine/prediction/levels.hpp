@@ -109,6 +109,7 @@ class LevelCurve {
   void make_room();
   void add_cells();
   double cell_factor(std::size_t cell) const;
+  bool order_matters_in(std::size_t cell) const;
   void fill_all();
   void add(const Leaf& leaf);
   void want_chunk(std::size_t chunk);
@@ -142,6 +143,7 @@ class LevelCurve {
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
   std::vector<Leaf> leaves_;  // of the test point
+  double mean_leaf_ = 0;      // their mean size
   Cells::Sums sums_;
   std::unique_ptr<GatheredMembers> gathered_;  // with cells
   RankLookup lookup_;
