@@ -77,7 +77,8 @@ int Cells::shift_for(const Forest& forest, std::size_t most, bool censored) {
         start[i + 1] - start[i] > std::numeric_limits<std::uint16_t>::max())
       return 0;
   const std::size_t leaves = start.size() - forest.n_trees();
-  for (int shift = kFewestBits; shift <= kPlaceBits; ++shift) {
+  // Cells of fewer than eight rows never fit: levels of a cell are computed eight at once.
+  for (int shift = 1; shift <= kPlaceBits; ++shift) {
     const std::size_t cells = cells_of(forest, shift);
     if (cells < fewest) return 0;
     if (cells <= most && 4 * record_size(cells, censored) * leaves <= forest.members.low.size())

@@ -64,8 +64,6 @@ class Cells {
   }
 
  private:
-  static constexpr int kFewestBits = 3;  // levels of a cell are computed eight at once
-
   const std::uint16_t* record(const Leaf& leaf) const {
     return data_.data() + leaf.number * stride_;
   }
