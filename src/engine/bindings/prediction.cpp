@@ -142,7 +142,10 @@ class BoundForest {
   // does not pay.
   std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
                                      Monitor& monitor) const {
-    const std::lock_guard lock(cells_mutex_);
+    // Another thread that makes them may take seconds.
+    std::unique_lock lock(cells_mutex_, std::defer_lock);
+    while (!lock.try_lock_for(Monitor::kInterval))
+      if (monitor.stopped()) throw Stopped{};
     if (most_cells_ != most) {
       const int shift = Cells::shift_for(forest_, most, censored);
       cells_ = shift == 0
@@ -151,6 +154,11 @@ class BoundForest {
       most_cells_ = most;
     }
     return cells_;
+  }
+  // What they take.
+  std::size_t cells_bytes() const {
+    const std::lock_guard lock(cells_mutex_);
+    return cells_ ? cells_->bytes() : 0;
   }
 
   // The leaf of every row in every tree, (m, B).
@@ -197,7 +205,7 @@ class BoundForest {
   std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
-  mutable std::mutex cells_mutex_;
+  mutable std::timed_mutex cells_mutex_;
   mutable std::shared_ptr<const Cells> cells_;
   mutable std::size_t most_cells_ = 0;
 };
@@ -532,7 +540,10 @@ void bind_prediction(nb::module_& module) {
            nb::arg("event"), nb::arg("progress").none() = nb::none(),
            "Checks the arrays; `progress` is called with the number of trees that are done.")
       .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"))
-      .def("ranks", &BoundForest::ranks);
+      .def("ranks", &BoundForest::ranks)
+      .def_prop_ro("cells_bytes", &BoundForest::cells_bytes,
+                   nb::call_guard<nb::gil_scoped_release>(),
+                   "Memory of what leaves hold by cells of time; 0 while no prediction used them.");
 
   nb::class_<Censoring>(module, "Censoring")
       .def(nb::init<std::string, std::size_t, std::optional<Table<double>>,
