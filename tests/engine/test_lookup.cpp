@@ -95,7 +95,7 @@ void look_up_in_rounds(const Planted& planted, RankLookup& lookup, int shift, Ra
 }  // namespace
 
 // In two steps, in any order of cells; with the last leaf of the last tree, behind which there is
-// nothing to read; leaves with none, one, 31, 32, 33 and more members in a cell.
+// nothing to read.
 TEST(gathered_are_the_members_of_cells) {
   Random random(1);
   for (const std::uint32_t n_leaves : {1, 2, 20, 90})
@@ -120,6 +120,26 @@ TEST(gathered_are_the_members_of_cells) {
           }
         });
       }
+}
+
+// From none to all of a cell of 128 rows, and whole and broken runs of 32 among them.
+TEST(gathered_runs_of_any_length) {
+  Random random(5);
+  std::vector<std::vector<Rank>> leaves(2);
+  for (Rank rank = 0; rank < 129 * 128; ++rank) leaves[rank % 128 < rank / 128].push_back(rank);
+  const Planted planted(OutcomeData(129 * 128, 500, 0.5, random), leaves);
+  const Cells cells = make_cells(planted, 7);
+  GatheredMembers gathered(planted.forest, cells);
+  std::vector<std::uint32_t> all;
+  for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
+  for (const LeafId leaf : {0u, 1u}) {
+    gathered.clear();
+    gathered.gather(planted.leaves({leaf}), all);
+    for (const std::uint32_t k : all) {
+      CHECK_EQ(gathered.run(k).size, leaf == 1 ? k : 128 - k);
+      check_run(planted, {leaf}, 7, k, gathered.run(k));
+    }
+  }
 }
 
 // Leaves by time, every one of which ends before the last cell: their last reads are short.
