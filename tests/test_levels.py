@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +22,8 @@ def draw(n, *, seed, ties=None, censored=0.4):
     X = rng.uniform(size=(n, 3))
     time = np.exp(X[:, 0] + 0.5 * rng.normal(size=n))
     limit = np.quantile(time, 1.0 - censored / 2.0) * rng.uniform(0.5, 1.5, size=n)
+    if censored == 0.0:
+        limit = np.inf
     event = time <= limit
     time = np.minimum(time, limit)
     if ties is not None:
@@ -98,7 +103,7 @@ def test_no_censoring_and_hardly_any_event(censored):
 )
 def test_any_forest(n, leaf, trees, ties, resolution, seed):
     forest = fit(n, seed=seed, ties=ties, n_estimators=trees, min_samples_leaf=leaf)
-    check_quantiles(forest, draw(5, seed=seed + 1)[0], resolution)
+    check_everything(forest, draw(5, seed=seed + 1)[0], resolution)
 
 
 def test_left_censoring():
@@ -134,6 +139,72 @@ def check_survival(forest, X, resolution):
     assert np.abs(found - exact).max() < BOUND
 
 
+def check_means(forest, X, resolution):
+    """At most 1e-4 of the distance between the first time and the horizon, or the last time."""
+    times = np.sort(forest.target_.times * (-1.0 if forest.target_.mirrored else 1.0))
+    first, last = times[0], times[-1]
+    middle = times[times.shape[0] // 3]
+    for horizon in (first - 1.0, first, middle, last, last + 1.0, 1e9, -1e9):
+        exact = forest.set_params(time_resolution=None).predict_rmst(X, horizon)
+        found = forest.set_params(time_resolution=resolution).predict_rmst(X, horizon)
+        # What S leaves counts as far as the horizon.
+        span = max(last, horizon) - min(first, horizon) if abs(horizon) == 1e9 else last - first
+        assert np.abs(found - exact).max() <= BOUND * span + 1e-12 * abs(horizon)
+
+
+def check_everything(forest, X, resolution):
+    check_quantiles(forest, X, resolution)
+    check_survival(forest, X, resolution)
+    check_means(forest, X, resolution)
+
+
+@pytest.mark.parametrize("resolution", [1, 16, 145, 1000, 10_000])
+@pytest.mark.parametrize("ties", [None, 4])
+@pytest.mark.parametrize("censored", [0.0, 0.4])
+def test_restricted_means(resolution, ties, censored):
+    check_means(fit(3000, ties=ties, censored=censored), draw(40, seed=1)[0], resolution)
+
+
+@pytest.mark.parametrize("resolution", [145, 1000])
+def test_restricted_means_of_left_censored_times(resolution):
+    X, time, event = draw(3000, seed=0)
+    forest = CensoredQuantileForest(
+        n_estimators=20, min_samples_leaf=20, censoring="left", random_state=0
+    ).fit(X, 10.0 - time, event)
+    check_means(forest, draw(40, seed=1)[0], resolution)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-60, 1e60, 1e200])
+def test_restricted_means_of_any_scale(scale):
+    X, time, event = draw(1000, seed=0)
+    forest = CensoredQuantileForest(5, min_samples_leaf=50, random_state=0)
+    forest.fit(X, time * scale, event)
+    horizon = 2.0 * scale
+    exact = forest.set_params(time_resolution=None).predict_rmst(X[:20], horizon)
+    found = forest.set_params(time_resolution=100).predict_rmst(X[:20], horizon)
+    assert np.abs(found - exact).max() < BOUND * horizon
+
+
+def test_a_horizon_far_behind_all_times():
+    """Nothing is left of S there: the horizon does not move the mean."""
+    forest = fit(2000, censored=0.0, time_resolution=200)
+    X = draw(20, seed=1)[0]
+    last = float(forest.target_.times[-1])
+    np.testing.assert_array_equal(forest.predict_rmst(X, 1e300), forest.predict_rmst(X, last))
+
+
+@pytest.mark.parametrize(("n", "distinct"), [(16_384, 256), (40_000, 5000)])
+def test_times_that_are_levels(n, distinct):
+    """Events come first at every time, so that the errors of all levels have the same sign."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(n, 1))
+    time = 1.0 + rng.permutation(np.arange(n) * distinct // n)
+    forest = CensoredQuantileForest(1, min_samples_leaf=n // 3, random_state=0)
+    forest.fit(X, time, rng.random(n) < 0.5)
+    check_survival(forest, X[:2], 256 if distinct == 256 else 8192)
+    check_quantiles(forest, X[:2], 256 if distinct == 256 else 8192)
+
+
 @pytest.mark.parametrize("resolution", [1, 16, 200, 1000, 10_000])
 @pytest.mark.parametrize("ties", [None, 4])
 def test_survival_at_times(resolution, ties):
@@ -164,6 +235,162 @@ def test_answers_do_not_depend_on_threads_or_instructions():
         _engine.force_isa(best)
 
 
+def fit_large_leaves(n=12_000, **params):
+    """Leaves so large that they are worth cells: with this, of a resolution of one level a row."""
+    return fit(n, **{"n_estimators": 4, "min_samples_leaf": 700, "n_jobs": 2, **params})
+
+
+def uses_cells(forest):
+    members = forest.trees_.members.nbytes
+    # At most a quarter, and what the last vector reads behind them.
+    return 0 < forest.trees_.engine.cells_bytes <= members // 4 + 32
+
+
+class TestCells:
+    @pytest.mark.parametrize("interpolation", ["midpoint", "lower", "linear"])
+    @pytest.mark.parametrize("ties", [None, 100, 4])
+    def test_quantiles(self, interpolation, ties):
+        forest = fit_large_leaves(ties=ties)
+        assert forest.trees_.engine.cells_bytes == 0
+        check_quantiles(forest, draw(40, seed=1)[0], 12_000, interpolation)
+        assert uses_cells(forest)
+
+    @pytest.mark.parametrize(("n", "leaf"), [(1024, 100), (3000, 300), (40_000, 2000)])
+    @pytest.mark.parametrize("ties", [None, 10])
+    def test_no_censoring(self, n, leaf, ties):
+        forest = fit_large_leaves(n, ties=ties, censored=0.0, min_samples_leaf=leaf)
+        check_quantiles(forest, draw(40, seed=1)[0], n)
+        assert uses_cells(forest)
+
+    @pytest.mark.parametrize("censored", [0.7, 1.2])
+    def test_heavy_censoring(self, censored):
+        forest = fit_large_leaves(censored=censored)
+        check_quantiles(forest, draw(100, seed=1)[0], 12_000)
+        assert uses_cells(forest)
+
+    def test_nothing_but_censoring(self):
+        X, time, _ = draw(4096, seed=0)
+        forest = CensoredQuantileForest(2, min_samples_leaf=1000, time_resolution=4096)
+        forest.set_params(criterion="random", random_state=0).fit(X, time, np.arange(4096) == 7)
+        found = forest.predict(X[:20], TAUS, unreached="nan")
+        exact = forest.set_params(time_resolution=None).predict(X[:20], TAUS, unreached="nan")
+        assert uses_cells(forest)
+        np.testing.assert_array_equal(found, exact)
+
+    def test_left_censoring(self):
+        X, time, event = draw(12_000, seed=0)
+        forest = CensoredQuantileForest(
+            n_estimators=4, min_samples_leaf=700, censoring="left", random_state=0
+        ).fit(X, -time, event)
+        new = draw(40, seed=1)[0]
+        levels = TAUS[1:-1]
+        on_levels = forest.set_params(time_resolution=12_000).predict(new, levels)
+        assert uses_cells(forest)
+        mirrored = fit_large_leaves(criterion=forest.criterion, time_resolution=12_000)
+        right = mirrored.predict(new, 1.0 - levels[::-1])
+        np.testing.assert_allclose(on_levels, -right[:, ::-1], rtol=1e-9)
+
+    def test_many_quantiles(self):
+        """Sixteen at least, and as many more as there are rows for them."""
+        forest = fit_large_leaves()
+        X = draw(20, seed=1)[0]
+        many = np.linspace(0.05, 0.95, 16)
+        curves = forest.predict_survival_function(X)
+        found = forest.set_params(time_resolution=12_000).predict(X, many, unreached="nan")
+        assert uses_cells(forest)
+        for row, curve in enumerate(curves):
+            known = ~np.isnan(found[row])
+            reached = probability_at(found[row][known], curve, "midpoint")
+            assert known.any()
+            assert np.abs(reached - (1.0 - many[known])).max() < BOUND
+
+    def test_resolution_may_change(self):
+        """Cells are made anew for it, and what was asked before is answered as before."""
+        forest = fit_large_leaves()
+        X = draw(20, seed=1)[0]
+        answers = {}
+        for resolution in (12_000, 4096, 12_000, 100, 12_000, 4096):
+            found = forest.set_params(time_resolution=resolution).predict(X, TAUS)
+            assert uses_cells(forest) == (resolution > 100)
+            np.testing.assert_array_equal(found, answers.setdefault(resolution, found))
+
+    def test_small_leaves_have_none(self):
+        forest = fit(3000, censored=0.0, time_resolution=3000)
+        forest.predict(draw(5, seed=1)[0], TAUS)
+        assert forest.trees_.engine.cells_bytes == 0
+
+    @settings(max_examples=20, deadline=None)
+    @given(
+        n=st.integers(2048, 8000),
+        share=st.floats(0.1, 0.6),
+        trees=st.integers(1, 6),
+        ties=st.sampled_from([None, 1, 3, 30, 300]),
+        censored=st.sampled_from([0.0, 0.2, 0.4, 0.8]),
+        seed=st.integers(0, 2**31),
+    )
+    def test_any_forest(self, n, share, trees, ties, censored, seed):
+        forest = fit(
+            n,
+            seed=seed,
+            ties=ties,
+            censored=censored,
+            n_estimators=trees,
+            min_samples_leaf=int(share * n),
+        )
+        check_everything(forest, draw(5, seed=seed + 1)[0], n)
+
+    def test_threads_and_instructions(self):
+        forest = fit_large_leaves(time_resolution=12_000)
+        X = draw(200, seed=1)[0]
+        expected = forest.predict(X, TAUS)
+        best = _engine.isa()
+        try:
+            for name in ("portable", "avx2", "avx512"):
+                try:
+                    _engine.force_isa(name)
+                except ValueError:
+                    continue
+                for n_jobs in (1, 2, 3, 8):
+                    forget_engines(forest)
+                    found = forest.set_params(n_jobs=n_jobs).predict(X, TAUS)
+                    assert uses_cells(forest)
+                    np.testing.assert_array_equal(found, expected)
+        finally:
+            _engine.force_isa(best)
+        np.testing.assert_array_equal(
+            np.stack([forest.predict(x[None], TAUS)[0] for x in X[:40]]), expected[:40]
+        )
+
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_many_threads_ask_first(self, n_jobs):
+        """Whoever comes first makes the cells; with another resolution they are made anew."""
+        forest = fit_large_leaves(n_jobs=n_jobs, time_resolution=12_000)
+        other = fit_large_leaves(n_jobs=n_jobs, time_resolution=4096)
+        other.trees_ = forest.trees_
+        X = draw(30, seed=1)[0]
+        expected = [one.predict(X, TAUS) for one in (forest, other)]
+        for _ in range(5):
+            forget_engines(forest, other)
+            start = threading.Barrier(8)
+
+            def ask(thread, start=start):
+                start.wait()
+                one = (forest, other)[thread % 2]
+                return [one.predict(X, TAUS) for _ in range(5)]
+
+            with ThreadPoolExecutor(8) as pool:
+                for thread, answers in enumerate(pool.map(ask, range(8))):
+                    for found in answers:
+                        np.testing.assert_array_equal(found, expected[thread % 2])
+
+
+def forget_engines(*forests):
+    """As if they had just been fitted or loaded."""
+    for forest in forests:
+        for record in (forest.trees_, forest.target_):
+            record.__dict__.pop("engine", None)
+
+
 def test_one_answer_does_not_depend_on_the_others():
     forest = fit(5000).set_params(time_resolution=500)
     X = draw(50, seed=1)[0]
@@ -183,7 +410,6 @@ def test_what_is_exact_in_any_case():
         yield forest.forest_weights(X).toarray()
         yield forest.predict(X, many)
         yield forest.predict(X, 0.9, conditional_after=horizon)
-        yield forest.predict_rmst(X, horizon)
         yield forest.oob_predict(0.5)
 
     on_levels = list(exact_answers())
@@ -194,8 +420,8 @@ def test_what_is_exact_in_any_case():
 
 class TestParameter:
     def test_auto(self):
-        assert levels_of_time("auto", 2**15) == 0
-        assert levels_of_time("auto", 2**15 + 1) == 2**13
+        assert levels_of_time("auto", 2**13) == 0
+        assert levels_of_time("auto", 2**13 + 1) == 2**13
         assert levels_of_time("auto", 10**6, 2**13 - 1.0) == 0
         assert levels_of_time(None, 10**6) == 0
         assert levels_of_time(77, 1000) == 77

@@ -38,6 +38,12 @@ const ForestData& forest() {
   return grown;
 }
 
+Levels levels() {
+  static const int shift = level_shift(kRows, 8192);
+  static const std::vector<float> order = order_in_levels(training_set().outcome.event, shift);
+  return {shift, nullptr, order};
+}
+
 std::span<const Bin> test_bins() {
   return std::span(training_set().feature.bins).first(kTestRows * kFeatures);
 }
@@ -67,7 +73,7 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target,
 KERNEL kernel_predict_on_levels(const ForestSource& source, const TargetView& target,
                                 const QuantileAnswer& answer) {
   Monitor monitor;
-  predict_on_levels(source, target, level_shift(kRows, 8192), nullptr, answer, 64, 1, monitor);
+  predict_on_levels(source, target, levels(), answer, 64, 1, monitor);
 }
 
 KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }
@@ -99,6 +105,7 @@ std::function<void()> answering(Answering what) {
     return [=, v = view, t = target, block = std::make_shared<Block>()] {
       kernel_route(*source, *block);
     };
+  levels();
   auto quantiles = std::make_shared<std::vector<double>>(kTestRows * kLevels.size());
   auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * kLevels.size());
   return [=, v = view, t = target] {

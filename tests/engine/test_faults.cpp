@@ -133,6 +133,31 @@ TEST(faults_memory_while_predicting) {
   }
 }
 
+TEST(faults_memory_while_predicting_on_levels) {
+  const TrainingSet set(kRows, 3, 6, 1);
+  const ForestData arrays(set, set.bootstrap(), test::grow_options("mse", 1), kTrees);
+  const Forest forest = arrays.view();
+  const TargetView target = set.outcome.target();
+  const ForestSource source(forest, target, set.feature.bins);
+  const std::vector<double> levels{0.9, 0.5};
+  for (const bool by_cells : {false, true}) {
+    const std::function<std::vector<double>()> work = [&] {
+      Monitor monitor;
+      std::unique_ptr<const Cells> cells;
+      if (by_cells) cells = std::make_unique<Cells>(forest, 3, true, kThreads, monitor);
+      const int shift = by_cells ? cells->level_shift() : 2;
+      const std::vector<float> order = order_in_levels(target.event, shift);
+      std::vector<double> quantiles(kRows * levels.size());
+      std::vector<std::uint8_t> identified(quantiles.size());
+      const QuantileAnswer answer{target,           {}, levels, levels.size(), {}, quantiles.data(),
+                                  identified.data()};
+      predict_on_levels(source, target, {shift, cells.get(), order}, answer, 8, kThreads, monitor);
+      return quantiles;
+    };
+    check_shortages(work, 20);
+  }
+}
+
 TEST(faults_memory_while_checking_a_forest) {
   const TrainingSet set(kRows, 3, 6, 1);
   const ForestData arrays(set, set.everything(), test::grow_options("mse", 0), kTrees);

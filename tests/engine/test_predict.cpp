@@ -314,6 +314,43 @@ TEST(predict_stops) {
   for (const auto& row : rows) CHECK(row.empty());
 }
 
+TEST(predict_on_levels_does_not_depend_on_threads_and_blocks) {
+  const Model model;
+  Monitor monitor;
+  const Cells cells(model.forest, 3, true, 2, monitor);
+  for (const Cells* used : {static_cast<const Cells*>(nullptr), &cells}) {
+    const int shift = used ? used->level_shift() : 2;
+    const auto order = order_in_levels(model.target.event, shift);
+    const auto ask = [&](std::size_t block_size, int n_threads) {
+      std::vector<double> answers(Model::kTestRows * kLevels.size(), NAN);
+      std::vector<std::uint8_t> identified(answers.size(), 0);
+      const QuantileAnswer answer{model.target,     {}, kLevels, kLevels.size(), {}, answers.data(),
+                                  identified.data()};
+      predict_on_levels(model.source(), model.target, {shift, used, order}, answer, block_size,
+                        n_threads, monitor);
+      return answers;
+    };
+    const auto expected = ask(1000, 1);
+    for (const double q : expected) CHECK(std::isfinite(q));
+    for (const int n_threads : {1, 2, 8})
+      for (const std::size_t block_size : {1, 7, 64, 75, 1000})
+        CHECK(same_bits(expected, ask(block_size, n_threads)));
+  }
+}
+
+TEST(predict_on_levels_stops) {
+  const Model model;
+  const auto order = order_in_levels(model.target.event, 2);
+  std::vector<double> means(Model::kTestRows, NAN);
+  const LevelMeanAnswer answer(model.target, 2, 20.0, false, means.data());
+  Monitor monitor;
+  monitor.stop();
+  CHECK_THROWS(
+      predict_on_levels(model.source(), model.target, {2, nullptr, order}, answer, 4, 2, monitor),
+      Stopped);
+  for (const double mean : means) CHECK(std::isnan(mean));
+}
+
 TEST(predict_errors_of_workers_reach_the_caller) {
   const Model model;
   std::vector<std::vector<RankWeight>> rows(Model::kTestRows);

@@ -57,6 +57,16 @@ def save_and_load():
     old.save(folder + "/model.cqrf")
     return CensoredQuantileForest.load(folder + "/model.cqrf")._bins
 
+large = CensoredQuantileForest(
+    20, min_samples_leaf=500, time_resolution=3_000, n_jobs=n_jobs, random_state=0
+).fit(X, y)
+
+def by_cells():
+    large.trees_.__dict__.pop("engine", None)
+    quantiles = large.predict(X, [0.1, 0.5, 0.9])
+    assert large.trees_.engine.cells_bytes > 0
+    return quantiles
+
 kernel = CensoredQuantileForest(
     10, censoring_curve="kernel", min_samples_leaf=100, n_jobs=n_jobs, random_state=0
 ).fit(X, y, event)
@@ -64,6 +74,7 @@ tasks = {
     "fit": fit,
     "fit, best splits": lambda: fit(criterion="mse", min_samples_leaf=5, bootstrap=True),
     "predict": lambda: old.predict(X, levels),
+    "predict, by cells": by_cells,
     "predict, kernel": lambda: kernel.predict(X[:150], levels),
     "curves": lambda: old.predict_survival_function(X[:800])[-1].y,
     "weights": lambda: old.forest_weights(X[:800]).data,
@@ -153,6 +164,33 @@ def test_every_worker_may_fail(what, fault, error):
         _engine.fail_in_worker(fault, -1)
     assert 3 <= n_failed < 200
     np.testing.assert_array_equal(forest.predict(X), answers)
+
+
+@pytest.mark.parametrize(("fault", "error"), [("memory", MemoryError), ("error", RuntimeError)])
+def test_cells_are_made_whole_or_not_at_all(fault, error):
+    X, y, _ = draw(2048)
+    forest = CensoredQuantileForest(
+        12, min_samples_leaf=400, time_resolution=2048, random_state=0, n_jobs=4
+    ).fit(X, y)
+    expected = forest.predict(X)
+    made = forest.trees_.engine.cells_bytes
+    assert made > 0
+    del forest.trees_.__dict__["engine"]
+    # The workers that make the cells come first, then those that answer.
+    sizes = []
+    for worker in range(6):
+        _engine.fail_in_worker(fault, worker)
+        try:
+            with pytest.raises(error):
+                forest.predict(X)
+        finally:
+            _engine.fail_in_worker(fault, -1)
+        sizes.append(forest.trees_.engine.cells_bytes)
+    assert sizes[0] == 0
+    assert sizes[-1] == made
+    assert set(sizes) == {0, made}
+    np.testing.assert_array_equal(forest.predict(X), expected)
+    assert forest.trees_.engine.cells_bytes == made
 
 
 SCRATCH = """

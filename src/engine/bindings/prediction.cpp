@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,14 @@ class Target {
 
   const TargetView& get() const { return view_; }
 
+  // Made when it is first asked for.
+  std::span<const float> order_in_levels(int shift) const {
+    const std::lock_guard lock(order_mutex_);
+    auto& order = order_in_levels_[shift];
+    if (order.empty()) order = cqrf::order_in_levels(view_.event, shift);
+    return order;
+  }
+
  private:
   static void check_times(std::span<const double> times) {
     for (const double time : times) require(std::isfinite(time), "times must be finite");
@@ -73,6 +82,8 @@ class Target {
   std::optional<Vector<double>> weight_;
   Vector<std::int64_t> order_;
   TargetView view_;
+  mutable std::mutex order_mutex_;
+  mutable std::map<int, std::vector<float>> order_in_levels_;  // by shift
 };
 
 // The fitted trees, checked once.
@@ -131,7 +142,10 @@ class BoundForest {
   // does not pay.
   std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
                                      Monitor& monitor) const {
-    const std::lock_guard lock(cells_mutex_);
+    // Another thread that makes them may take seconds.
+    std::unique_lock lock(cells_mutex_, std::defer_lock);
+    while (!lock.try_lock_for(Monitor::kInterval))
+      if (monitor.stopped()) throw Stopped{};
     if (most_cells_ != most) {
       const int shift = Cells::shift_for(forest_, most, censored);
       cells_ = shift == 0
@@ -140,6 +154,11 @@ class BoundForest {
       most_cells_ = most;
     }
     return cells_;
+  }
+  // What they take.
+  std::size_t cells_bytes() const {
+    const std::lock_guard lock(cells_mutex_);
+    return cells_ ? cells_->bytes() : 0;
   }
 
   // The leaf of every row in every tree, (m, B).
@@ -186,7 +205,7 @@ class BoundForest {
   std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
-  mutable std::mutex cells_mutex_;
+  mutable std::timed_mutex cells_mutex_;
   mutable std::shared_ptr<const Cells> cells_;
   mutable std::size_t most_cells_ = 0;
 };
@@ -463,8 +482,10 @@ class Weights {
       const auto cells = by_cells ? forest_->cells(std::max<std::size_t>(1, resolution_ / 64),
                                                    censored, n_threads, monitor)
                                   : nullptr;
-      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), shift, cells.get(), answer,
-                        block_size, n_threads, monitor);
+      const int divided = cells ? cells->level_shift() : shift;
+      const Levels levels{divided, cells.get(), target_.order_in_levels(divided)};
+      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), levels, answer, block_size,
+                        n_threads, monitor);
     });
   }
 
@@ -519,7 +540,10 @@ void bind_prediction(nb::module_& module) {
            nb::arg("event"), nb::arg("progress").none() = nb::none(),
            "Checks the arrays; `progress` is called with the number of trees that are done.")
       .def("apply", &BoundForest::apply, nb::arg("bins"), nb::arg("n_threads"))
-      .def("ranks", &BoundForest::ranks);
+      .def("ranks", &BoundForest::ranks)
+      .def_prop_ro("cells_bytes", &BoundForest::cells_bytes,
+                   nb::call_guard<nb::gil_scoped_release>(),
+                   "Memory of what leaves hold by cells of time; 0 while no prediction used them.");
 
   nb::class_<Censoring>(module, "Censoring")
       .def(nb::init<std::string, std::size_t, std::optional<Table<double>>,

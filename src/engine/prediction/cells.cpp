@@ -77,6 +77,7 @@ int Cells::shift_for(const Forest& forest, std::size_t most, bool censored) {
         start[i + 1] - start[i] > std::numeric_limits<std::uint16_t>::max())
       return 0;
   const std::size_t leaves = start.size() - forest.n_trees();
+  // Cells of fewer than eight rows never fit: levels of a cell are computed eight at once.
   for (int shift = 1; shift <= kPlaceBits; ++shift) {
     const std::size_t cells = cells_of(forest, shift);
     if (cells < fewest) return 0;
@@ -101,7 +102,7 @@ Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Moni
       std::uint32_t number = 0;
       std::uint64_t places = 0;
       std::uint16_t mean(std::size_t most) const {
-        return number == 0 ? 0 : static_cast<std::uint16_t>(places * 255 / (number * most));
+        return static_cast<std::uint16_t>(number == 0 ? 0 : places * 255 / (number * most));
       }
     };
     std::vector<std::array<Count, 2>> counts(n_cells_);

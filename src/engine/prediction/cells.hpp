@@ -25,6 +25,8 @@ namespace cqrf {
 
 class Cells {
  public:
+  static constexpr int kLevelBits = 8;  // levels of a cell, as a power of two, at most
+
   // The size of the cells of a forest, as a power of two: no more than `most` cells, and so few
   // that they take at most a quarter of the memory of the members. Zero where that leaves too few
   // of them, or where two bytes do not tell a place in a leaf.
@@ -62,8 +64,6 @@ class Cells {
   }
 
  private:
-  static constexpr int kLevelBits = 8;
-
   const std::uint16_t* record(const Leaf& leaf) const {
     return data_.data() + leaf.number * stride_;
   }

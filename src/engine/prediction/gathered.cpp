@@ -12,7 +12,7 @@ constexpr std::size_t kAhead = 6;
 
 }  // namespace
 
-// Writes up to 16 numbers behind the last member of a run.
+// Writes up to 32 numbers behind the last member of a run.
 struct GatheredMembers::Copy {
   template <Isa>
   CQRF_KERNEL static void run(GatheredMembers& self, std::span<const Leaf> leaves,

@@ -24,15 +24,15 @@ using Lanes8 = int __attribute__((vector_size(32)));
 
 // The factors of a chunk of levels, from the last to the first.
 struct ChunkFactors {
-  // `after` is the weight behind the chunk. Returns the product of the factors; `total` becomes
+  // `order` are shares of the censorings that come before the events, `after` is the weight behind
+  // the chunk. Returns the product of the factors; `total` becomes
   // the weight of the chunk, and `doubt` the largest D C / R^2.
   template <Isa>
-  CQRF_KERNEL static double run(const float* censored, const float* events, std::size_t size,
-                                float after, float* factor, float* from, float& total,
-                                float& doubt) {
+  CQRF_KERNEL static double run(const float* censored, const float* events, const float* order,
+                                std::size_t size, float after, float* factor, float* from,
+                                float& total, float& doubt) {
     const Eight zero{};
     const Eight one = zero + 1.0f;
-    const Eight half = zero + 0.5f;
     const Eight tiny = zero + std::numeric_limits<float>::min();
     Eight product = one;
     Eight doubts{};
@@ -47,7 +47,7 @@ struct ChunkFactors {
       sums += CQRF_LATER(sums, zero, 4);
       const Eight all = sums + (after + sum);
       *reinterpret_cast<Eight*>(from + i - kEight) = all;
-      Eight at_risk = all - half * c;
+      Eight at_risk = all - *reinterpret_cast<const Eight*>(order + i - kEight) * c;
       sum += sums[0];
       at_risk = at_risk > tiny ? at_risk : tiny;
       const Eight inverse = one / at_risk;
@@ -56,8 +56,8 @@ struct ChunkFactors {
       const Eight f = share < one ? one - share : zero;
       *reinterpret_cast<Eight*>(factor + i - kEight) = f;
       product *= f;
-      const Eight order = share * (c * inverse);
-      doubts = order > doubts ? order : doubts;
+      const Eight change = share * (c * inverse);
+      doubts = change > doubts ? change : doubts;
     }
     total = sum;
     double factors = 1;

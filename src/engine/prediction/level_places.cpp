@@ -8,9 +8,11 @@ namespace cqrf {
 namespace {
 
 // Where S D C / R^2 is larger than this, the order of events and censorings matters: in a level,
-// and in a cell, where the larger part of it is known.
+// and in a cell, where the larger part of it is known. The rest is what mean places do not tell,
+// and the smaller the more rows there are: of fewer than this, less may be left to it.
 constexpr double kMatters = 2e-5;
 constexpr double kMattersInCell = 1e-3;
+constexpr double kManyRows = 1024;
 // By how much S may be expected to change where the order is looked up: a share of that, which is
 // seldom exceeded, but not so much that answers are looked for everywhere.
 constexpr double kExpectedChange = 0.25;
@@ -106,6 +108,14 @@ LevelCurve::Range LevelCurve::with_equal_times(Range ranks) const {
   return ranks;
 }
 
+bool LevelCurve::order_matters_in(std::size_t cell) const {
+  const double change = double{doubt_[cell]} * chunk_before_[cell];
+  // A row may be a member of several leaves: there are no more than the cell has.
+  const double rows = std::min(static_cast<double>(chunk_size() << shift_),
+                               mean_leaf_ * double{chunk_weight_[cell]});
+  return change * change * kManyRows > kMattersInCell * kMattersInCell * std::min(rows, kManyRows);
+}
+
 // The levels in which the order of events and censorings matters, as far as S is looked at.
 void LevelCurve::want_doubtful_levels(double least) {
   if (shift_ == 0) return;
@@ -167,7 +177,7 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
     add_cells();
     multiply(least);
     for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k)
-      if (double{doubt_[k]} * chunk_before_[k] > kMattersInCell) want_chunk(k);
+      if (order_matters_in(k)) want_chunk(k);
     for (const double probability : probabilities) want_chunk(chunk_of(probability));
     fill_wanted();
   } else {

@@ -7,16 +7,36 @@
 
 namespace cqrf {
 
-LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, int shift,
-                       const Cells* cells)
+std::vector<float> order_in_levels(std::span<const std::uint8_t> event, int shift) {
+  constexpr std::size_t kMostInChunk = std::size_t{1} << Cells::kLevelBits;
+  const std::size_t levels = ((event.size() - 1) >> shift) + 1;
+  std::vector<float> order((levels + kMostInChunk - 1) / kMostInChunk * kMostInChunk, 0.5f);
+  for (std::size_t level = 0; level < levels; ++level) {
+    const std::size_t end = std::min(event.size(), (level + 1) << shift);
+    std::uint64_t events = 0;
+    std::uint64_t censored = 0;
+    std::uint64_t censored_first = 0;
+    for (std::size_t rank = level << shift; rank < end; ++rank) {
+      events += event[rank];
+      censored += event[rank] ^ 1u;
+      censored_first += event[rank] * censored;
+    }
+    if (const std::uint64_t pairs = events * censored)
+      order[level] = static_cast<float>(censored_first) / static_cast<float>(pairs);
+  }
+  return order;
+}
+
+LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, const Levels& levels)
     : forest_(forest),
       target_(target),
       isa_(isa()),
-      cells_(cells),
-      shift_(cells ? cells->level_shift() : shift),
-      chunk_bits_(cells ? cells->shift() - shift_ : 6),
+      cells_(levels.cells),
+      order_(levels.order),
+      shift_(levels.shift),
+      chunk_bits_(cells_ ? cells_->shift() - shift_ : 6),
       n_levels_(((forest.n_rows - 1) >> shift_) + 1),
-      gathered_(cells ? std::make_unique<GatheredMembers>(forest, *cells) : nullptr),
+      gathered_(cells_ ? std::make_unique<GatheredMembers>(forest, *cells_) : nullptr),
       lookup_(forest, shift_, gathered_.get()) {}
 
 void LevelCurve::make_room() {
@@ -46,7 +66,12 @@ void LevelCurve::make(const LeafId* leaves) {
   if (gathered_) gathered_->clear();
   doubtful_.clear();
   margin_ = 0;
-  for (std::size_t t = 0; t < leaves_.size(); ++t) leaves_[t] = forest_.leaf(t, leaves[t]);
+  std::size_t members = 0;
+  for (std::size_t t = 0; t < leaves_.size(); ++t) {
+    leaves_[t] = forest_.leaf(t, leaves[t]);
+    members += leaves_[t].size;
+  }
+  mean_leaf_ = static_cast<double>(members) / static_cast<double>(leaves_.size());
 }
 
 void LevelCurve::expect(const LeafId* leaves) const {
@@ -80,7 +105,8 @@ double LevelCurve::cell_factor(std::size_t cell) const {
   const double places =
       double{sums_.censored_places[cell]} / censored - double{sums_.event_places[cell]} / events;
   const double order = double{doubt_[cell]} * places / 255;
-  return std::exp(std::log(kept) * events / (events + censored) + order);
+  // Terms of higher order are left out: without them, S might rise.
+  return std::min(1.0, std::exp(std::log(kept) * events / (events + censored) + order));
 }
 
 // Sums by levels, of all members.
@@ -128,9 +154,9 @@ void LevelCurve::make_factors(std::size_t chunk) {
   filled_[chunk] = 1;
   const float* const censored = weight_.data() + place(chunk * chunk_size());
   chunk_product_[chunk] = dispatch<ChunkFactors>(
-      isa_, censored, censored + per_block(), chunk_size(), static_cast<float>(chunk_after_[chunk]),
-      factor_.data() + chunk * chunk_size(), from_.data() + chunk * chunk_size(),
-      chunk_weight_[chunk], doubt_[chunk]);
+      isa_, censored, censored + per_block(), order_.data() + chunk * chunk_size(), chunk_size(),
+      static_cast<float>(chunk_after_[chunk]), factor_.data() + chunk * chunk_size(),
+      from_.data() + chunk * chunk_size(), chunk_weight_[chunk], doubt_[chunk]);
 }
 
 void LevelCurve::want_chunk(std::size_t chunk) {
@@ -177,8 +203,10 @@ double LevelCurve::survival_before(std::size_t level) const {
 
 double LevelCurve::weight_from(std::size_t level) const {
   if (level >= n_levels_) return 0;
-  if (level % chunk_size() != 0) return from_[level];
-  return chunk_after_[level / chunk_size()] + double{chunk_weight_[level / chunk_size()]};
+  const std::size_t chunk = level / chunk_size();
+  // A chunk that is not filled has no weight, or this is where it begins.
+  if (filled_[chunk] && level % chunk_size() != 0) return from_[level];
+  return chunk_after_[chunk] + double{chunk_weight_[chunk]};
 }
 
 }  // namespace cqrf

@@ -5,12 +5,13 @@
 // training rows there are. With R the weight from a level on, and D and C the weights of its events
 // and censorings,
 //
-//   S falls in the level by the factor 1 - D / (R - C / 2),
+//   S falls in the level by the factor 1 - D / (R - h C),
 //
-// as if half of the censorings came before the events. Where leaves are large, weights are first
-// added up by cells of 64 levels (cells.hpp), and by levels only in the cells that are looked at.
-// Around an answer, and where the order of events and censorings matters, the members of the leaves
-// are looked up one by one, and S is exact.
+// as if the share h of the censorings came before the events. It is that of all training rows in
+// the level: about a half, but not where times are tied, since events come first then. Where leaves
+// are large, weights are first added up by cells of 256 levels (cells.hpp), and by levels only in
+// the cells that are looked at. Around an answer, and where the order of events and censorings
+// matters, the members of the leaves are looked up one by one, and S is exact.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +37,17 @@ inline int level_shift(std::size_t n_rows, std::size_t most) {
   return shift;
 }
 
+// For every level the share of its pairs of an event and a censoring in which the censoring comes
+// first, in whole chunks. event: (n,) by rank.
+std::vector<float> order_in_levels(std::span<const std::uint8_t> event, int shift);
+
+// How ranks are divided.
+struct Levels {
+  int shift;                     // that of the cells, where there are some
+  const Cells* cells;            // or null
+  std::span<const float> order;  // order_in_levels()
+};
+
 // A function of time, by levels, in whole chunks.
 struct LevelValues {
   std::vector<double> at;     // (n,) by ranks
@@ -47,8 +59,7 @@ struct LevelValues {
 // Scratch of one worker, made anew for every test point.
 class LevelCurve {
  public:
-  // cells: null, or those of the forest with as many levels.
-  LevelCurve(const Forest& forest, const TargetView& target, int shift, const Cells* cells);
+  LevelCurve(const Forest& forest, const TargetView& target, const Levels& levels);
 
   // Adds up the weights of a test point from its leaf in every tree.
   void make(const LeafId* leaves);
@@ -98,6 +109,7 @@ class LevelCurve {
   void make_room();
   void add_cells();
   double cell_factor(std::size_t cell) const;
+  bool order_matters_in(std::size_t cell) const;
   void fill_all();
   void add(const Leaf& leaf);
   void want_chunk(std::size_t chunk);
@@ -126,10 +138,12 @@ class LevelCurve {
   const TargetView& target_;
   Isa isa_;
   const Cells* cells_;
+  std::span<const float> order_;
   int shift_;
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
   std::vector<Leaf> leaves_;  // of the test point
+  double mean_leaf_ = 0;      // their mean size
   Cells::Sums sums_;
   std::unique_ptr<GatheredMembers> gathered_;  // with cells
   RankLookup lookup_;

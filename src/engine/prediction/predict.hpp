@@ -71,24 +71,24 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
 // What looks at some places of S only, with Beran's curve: leaf of every tree -> weights by level
 // -> the curve around these places -> answer.
 template <class Answer>
-void predict_on_levels(const ForestSource& source, const TargetView& target, int shift,
-                       const Cells* cells, const Answer& answer, std::size_t block_size,
-                       int n_threads, Monitor& monitor) {
+void predict_on_levels(const ForestSource& source, const TargetView& target, const Levels& levels,
+                       const Answer& answer, std::size_t block_size, int n_threads,
+                       Monitor& monitor) {
   struct Scratch {
-    LevelCurve levels;
+    LevelCurve whole;
     Block block;
     Curve curve;
     typename Answer::Worker worker;
   };
   const auto make_scratch = [&] {
     return std::unique_ptr<Scratch>(
-        new Scratch{LevelCurve(source.forest(), target, shift, cells), {}, {}, answer.worker()});
+        new Scratch{LevelCurve(source.forest(), target, levels), {}, {}, answer.worker()});
   };
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
                [&](std::size_t row, Scratch& own) {
-                 own.levels.make(source.leaves(row, own.block));
-                 if (row + 1 < own.block.end) own.levels.expect(source.leaves(row + 1, own.block));
-                 answer.take(row, own.levels, own.curve, own.worker);
+                 own.whole.make(source.leaves(row, own.block));
+                 if (row + 1 < own.block.end) own.whole.expect(source.leaves(row + 1, own.block));
+                 answer.take(row, own.whole, own.curve, own.worker);
                });
 }
 

@@ -1,0 +1,203 @@
+// Cells: what leaves hold by runs of ranks, against a plain count.
+#include "prediction/cells.hpp"
+
+#include <cstring>
+
+#include "check.hpp"
+#include "isas.hpp"
+#include "planted.hpp"
+
+using namespace cqrf;
+using test::each_isa;
+using test::OutcomeData;
+using test::Planted;
+using test::Planting;
+
+namespace {
+
+Cells make_cells(const Planted& planted, int shift) {
+  Monitor monitor;
+  return Cells(planted.forest, shift, planted.censored(), 2, monitor);
+}
+
+std::vector<float> all_of(const Cells::Sums& sums, std::size_t n) {
+  std::vector<float> all;
+  for (const auto* one : {&sums.events, &sums.censored, &sums.event_places, &sums.censored_places})
+    all.insert(all.end(), one->begin(), one->begin() + static_cast<std::ptrdiff_t>(n));
+  return all;
+}
+
+struct Plain {
+  double weight = 0;
+  double places = 0;  // times weights
+};
+
+// The sums of some leaves, member by member: censorings and events.
+std::vector<std::array<Plain, 2>> plain_sums(const Planted& planted, int shift,
+                                             const std::vector<LeafId>& ids) {
+  const std::size_t rows = std::size_t{1} << shift;
+  std::vector<std::array<Plain, 2>> sums((planted.outcome.size() - 1) / rows + 1);
+  for (const auto& ranks : planted.members(ids))
+    for (const Rank rank : ranks) {
+      Plain& sum = sums[rank / rows][planted.outcome.event[rank]];
+      sum.weight += 1.0 / static_cast<double>(ranks.size());
+      sum.places += static_cast<double>(rank % rows) / static_cast<double>(rows) /
+                    static_cast<double>(ranks.size());
+    }
+  return sums;
+}
+
+void check_places(const Plain& expected, float weight, float places) {
+  CHECK_NEAR(weight, expected.weight, 1e-5);
+  // Rounded down in every leaf.
+  const double mean = double{places} / 255;
+  CHECK(mean < expected.places + 1e-5);
+  CHECK(mean > expected.places - expected.weight / 255 - 1e-5);
+}
+
+void check_cells(const Planted& planted, int shift, Random& random) {
+  const Cells cells = make_cells(planted, shift);
+  CHECK_EQ(cells.size(), ((planted.outcome.size() - 1) >> shift) + 1);
+  const auto ids = planted.some_leaves(random);
+  const auto leaves = planted.leaves(ids);
+  const auto members = planted.members(ids);
+  for (std::size_t t = 0; t < leaves.size(); ++t)
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      std::size_t before = 0;
+      std::size_t inside = 0;
+      for (const Rank rank : members[t]) {
+        before += rank >> shift < k;
+        inside += rank >> shift == k;
+      }
+      CHECK_EQ(cells.begin(leaves[t], k), before);
+      CHECK_EQ(cells.end(leaves[t], k), before + inside);
+    }
+  const auto expected = plain_sums(planted, shift, ids);
+  std::vector<float> first;
+  each_isa([&](Isa isa) {
+    Cells::Sums sums;
+    cells.add_up(isa, leaves, sums);
+    const auto found = all_of(sums, cells.size());
+    if (first.empty()) first = found;
+    CHECK(std::memcmp(found.data(), first.data(), found.size() * sizeof(float)) == 0);
+    for (std::size_t k = 0; k < cells.size(); ++k) {
+      const auto& [censored, event] = expected[k];
+      if (planted.censored()) {
+        check_places(event, sums.events[k], sums.event_places[k]);
+        check_places(censored, sums.censored[k], sums.censored_places[k]);
+      } else {
+        CHECK_NEAR(sums.events[k], event.weight, 1e-5);
+        CHECK_EQ(sums.censored[k], 0.0f);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+// The last cell is full, or has one row; numbers of cells below, at and above whole vectors; one
+// block of ranks and several; leaves without a member in most cells.
+TEST(cells_count_what_leaves_hold) {
+  Random random(1);
+  for (const std::size_t n : {std::size_t{1}, std::size_t{128}, std::size_t{129}, std::size_t{2000},
+                              kBlockRows, kBlockRows + 1})
+    for (const double events : {1.0, 0.5, 0.0})
+      for (const Planting planting : {Planting::kAnywhere, Planting::kByTime}) {
+        const std::uint32_t leaves = n < 100 ? 1 : 7;
+        const Planted planted(OutcomeData(n, 300, events, random), 3, leaves, planting, random);
+        for (const int shift : n > 2000 ? std::vector{11} : std::vector{3, 6, 8})
+          check_cells(planted, shift, random);
+      }
+}
+
+TEST(cells_of_forests_that_count_by_block) {
+  Random random(2);
+  Planted planted(OutcomeData(2 * kBlockRows + 17, 300, 0.5, random), 2, 5, Planting::kAnywhere,
+                  random);
+  const Cells bytes = make_cells(planted, 12);
+  planted.arrays.count_blocks();
+  planted.forest = planted.arrays.view();
+  const Cells counted = make_cells(planted, 12);
+  for (LeafId id = 0; id < 5; ++id)
+    for (std::size_t k = 0; k < bytes.size(); ++k)
+      CHECK_EQ(bytes.end(planted.forest.leaf(1, id), k),
+               counted.end(planted.forest.leaf(1, id), k));
+}
+
+// The finest cells that fit: no more than are wanted, and in a quarter of the memory of the
+// members.
+TEST(cells_are_as_many_as_fit) {
+  Random random(3);
+  int used = 0;
+  for (const std::size_t n : {500, 3000, 12000, 40000})
+    for (const std::uint32_t leaves : {1, 3, 20, 200})
+      for (const double events : {1.0, 0.5}) {
+        const Planted planted(OutcomeData(n, 1000, events, random), 2, leaves, Planting::kAnywhere,
+                              random);
+        const bool censored = events < 1;
+        for (const std::size_t most : {1, 15, 16, 31, 32, 64, 128, 100000}) {
+          const int shift = Cells::shift_for(planted.forest, most, censored);
+          // Two bytes for each begin; with censoring, four more for each cell.
+          const auto fits = [&](int bits) {
+            const std::size_t cells = (n + (std::size_t{1} << bits) - 1) >> bits;
+            const std::size_t bytes = 2 * (cells + 1) + (censored ? 4 * cells : 0);
+            return cells <= most && cells >= (censored ? 32u : 16u) &&
+                   bytes * leaves * 2 <= 2 * n * sizeof(std::uint16_t) / 4;
+          };
+          // Eight levels of a cell are computed at once.
+          for (int finer = 3; finer < (shift == 0 ? 16 : shift); ++finer) CHECK(!fits(finer));
+          if (shift == 0) continue;
+          ++used;
+          CHECK(shift >= 3 && shift <= kPlaceBits);
+          CHECK(fits(shift));
+          const std::size_t padding = 16;
+          CHECK(make_cells(planted, shift).bytes() <=
+                planted.arrays.low.size() * sizeof(std::uint16_t) / 4 +
+                    padding * sizeof(std::uint16_t));
+        }
+      }
+  CHECK(used > 20);
+}
+
+// Places in a leaf are told by two bytes.
+TEST(cells_of_the_largest_leaf) {
+  Random random(4);
+  constexpr std::size_t kLargest = 65535;
+  for (const std::size_t size : {kLargest, kLargest + 1}) {
+    std::vector<std::vector<Rank>> leaves(2);
+    for (std::size_t rank = 0; rank < size + 9; ++rank)
+      leaves[rank >= 9].push_back(static_cast<Rank>(rank));
+    const Planted planted(OutcomeData(size + 9, 1000, 0.5, random), leaves);
+    const int shift = Cells::shift_for(planted.forest, 128, true);
+    CHECK_EQ(shift > 0, size == kLargest);
+    if (shift == 0) continue;
+    const Cells cells = make_cells(planted, shift);
+    const Leaf leaf = planted.forest.leaf(0, 1);
+    CHECK_EQ(cells.end(leaf, cells.size() - 1), kLargest);
+    CHECK_EQ(cells.begin(leaf, 1), (std::size_t{1} << shift) - 9);
+  }
+}
+
+TEST(cells_do_not_depend_on_threads) {
+  Random random(5);
+  const Planted planted(OutcomeData(3000, 100, 0.5, random), 9, 4, Planting::kAnywhere, random);
+  const auto ids = planted.some_leaves(random);
+  std::vector<float> first;
+  for (const int n_threads : {1, 2, 8}) {
+    Monitor monitor;
+    const Cells cells(planted.forest, 6, true, n_threads, monitor);
+    Cells::Sums sums;
+    cells.add_up(isa(), planted.leaves(ids), sums);
+    const auto found = all_of(sums, cells.size());
+    if (first.empty()) first = found;
+    CHECK(found == first);
+  }
+}
+
+TEST(cells_stop) {
+  Random random(6);
+  const Planted planted(OutcomeData(3000, 100, 0.5, random), 3, 4, Planting::kAnywhere, random);
+  Monitor monitor;
+  monitor.stop();
+  CHECK_THROWS(Cells(planted.forest, 6, true, 2, monitor), Stopped);
+}

@@ -1,0 +1,357 @@
+// Curves on levels against exact ones: no answer is off by more than 1e-4 in probability.
+#include "prediction/levels.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include "check.hpp"
+#include "curves.hpp"
+#include "isas.hpp"
+#include "planted.hpp"
+#include "prediction/answers.hpp"
+
+using namespace cqrf;
+using test::each_isa;
+using test::OutcomeData;
+using test::Planted;
+using test::Planting;
+using test::SlowCurve;
+
+namespace {
+
+constexpr double kBound = 1e-4;
+const std::vector<double> kProbabilities{0.99, 0.9, 0.75, 0.5, 0.25, 0.1, 0.01};
+
+// How the ranks of a forest are divided, with all that it refers to.
+struct Division {
+  std::optional<Cells> cells;
+  std::vector<float> order;
+  Levels levels;
+
+  // By levels alone, or by cells.
+  static Division by_levels(const Planted& planted, int shift) { return {planted, shift, {}}; }
+  static Division by_cells(const Planted& planted, int shift) {
+    Monitor monitor;
+    return {planted, std::max(0, shift - Cells::kLevelBits),
+            Cells(planted.forest, shift, planted.censored(), 2, monitor)};
+  }
+  Division(const Division&) = delete;
+
+ private:
+  Division(const Planted& planted, int shift, std::optional<Cells> own)
+      : cells(std::move(own)),
+        order(order_in_levels(planted.outcome.event, shift)),
+        levels{shift, cells ? &*cells : nullptr, order} {}
+};
+
+// The exact curve of a test point.
+struct Exact {
+  test::Solved solved;
+  SlowCurve curve;
+
+  Exact(const Planted& planted, const std::vector<LeafId>& ids)
+      : solved(planted.outcome, planted.weights(ids)) {
+    for (std::size_t k = 0; k < solved.curve.steps.size(); ++k) {
+      curve.time.push_back(planted.outcome.times[solved.curve.steps[k].time]);
+      curve.survival.push_back(solved.curve.survival[k]);
+      curve.candidate.push_back(true);
+      curve.jump.push_back(solved.curve.jump[k] != 0);
+    }
+  }
+
+  // S just before a time, and at it.
+  double before(double time) const { return at(time, std::ranges::lower_bound(curve.time, time)); }
+  double after(double time) const { return at(time, std::ranges::upper_bound(curve.time, time)); }
+
+ private:
+  double at(double, std::vector<double>::const_iterator passed) const {
+    const auto steps = passed - curve.time.begin();
+    return steps == 0 ? 1 : curve.survival[static_cast<std::size_t>(steps - 1)];
+  }
+};
+
+struct Found {
+  std::vector<double> value;
+  std::vector<std::uint8_t> identified;
+};
+
+Found quantiles(const Planted& planted, LevelCurve& whole, const std::vector<double>& probabilities,
+                Interpolation interpolation) {
+  Found found{std::vector<double>(probabilities.size()),
+              std::vector<std::uint8_t>(probabilities.size())};
+  const QuantileAnswer answer{planted.target,
+                              {Solver::kRoot, interpolation, false},
+                              probabilities,
+                              probabilities.size(),
+                              {},
+                              found.value.data(),
+                              found.identified.data()};
+  Curve part;
+  auto worker = answer.worker();
+  answer.take(0, whole, part, worker);
+  return found;
+}
+
+void check_quantiles(const Planted& planted, LevelCurve& whole, const Exact& exact,
+                     const std::vector<LeafId>& ids, const std::vector<double>& probabilities,
+                     Interpolation interpolation) {
+  whole.make(ids.data());
+  const Found found = quantiles(planted, whole, probabilities, interpolation);
+  const auto expected =
+      exact.solved.quantiles(probabilities, {Solver::kRoot, interpolation, false});
+  for (std::size_t j = 0; j < probabilities.size(); ++j) {
+    const double p = probabilities[j];
+    if (expected[j].identified != (found.identified[j] != 0)) {
+      CHECK_NEAR(exact.curve.survival.back(), p, kBound);
+    } else if (!expected[j].identified) {
+      CHECK_EQ(found.value[j], expected[j].value);
+    } else if (interpolation == Interpolation::kLower) {
+      const double time = found.value[j];
+      CHECK(exact.before(time) > exact.after(time));
+      CHECK(exact.after(time) <= p + kBound);
+      CHECK(exact.before(time) >= p - kBound);
+    } else if (found.value[j] != expected[j].value) {
+      CHECK_NEAR(test::slow_height_at(exact.curve, found.value[j], interpolation, false),
+                 test::slow_height_at(exact.curve, expected[j].value, interpolation, false),
+                 kBound);
+    }
+  }
+}
+
+void check_survival(const Planted& planted, LevelCurve& whole, const Exact& exact,
+                    const std::vector<LeafId>& ids, std::size_t every) {
+  std::vector<double> times{-1.0};
+  for (std::size_t k = 0; k < planted.outcome.times.size(); k += every)
+    times.push_back(planted.outcome.times[k]);
+  times.push_back(1e9);
+  for (const bool left_limit : {false, true}) {
+    std::vector<double> found(times.size());
+    const LevelGridAnswer answer(planted.target, times, left_limit, found.data());
+    LevelGridAnswer::Worker worker;
+    Curve part;
+    whole.make(ids.data());
+    answer.take(0, whole, part, worker);
+    for (std::size_t j = 0; j < times.size(); ++j)
+      CHECK_NEAR(found[j], left_limit ? exact.before(times[j]) : exact.after(times[j]), kBound);
+  }
+}
+
+void check_means(const Planted& planted, LevelCurve& whole, const Exact& exact, int shift,
+                 const std::vector<LeafId>& ids) {
+  const auto& times = planted.outcome.times;
+  for (const bool mirrored : {false, true})
+    for (const double horizon : {times.front() - 7, times[times.size() / 3], times.back(),
+                                 times.back() + 7, mirrored ? -1e12 : 1e12}) {
+      double expected, found;
+      const RestrictedMeanAnswer plain{planted.target, horizon, mirrored, &expected};
+      RestrictedMeanAnswer::Worker worker;
+      plain.take(0, exact.solved.curve, *exact.solved.censoring, worker);
+      const LevelMeanAnswer answer(planted.target, shift, horizon, mirrored, &found);
+      LevelMeanAnswer::Worker level_worker;
+      Curve part;
+      whole.make(ids.data());
+      answer.take(0, whole, part, level_worker);
+      // What is left of S counts as far as the horizon.
+      const double range =
+          (mirrored ? times.back() : std::max(times.back(), horizon)) - times.front();
+      CHECK_NEAR(found, expected, kBound * range + 1e-9);
+    }
+}
+
+// Some test points, one after the other in the same scratch.
+std::vector<std::vector<LeafId>> points(const Planted& planted, Random& random) {
+  const LeafId last = planted.forest.n_leaves(0) - 1;
+  return {planted.same_leaf(0), planted.some_leaves(random), planted.same_leaf(last)};
+}
+
+void check_everything(const Planted& planted, int shift, Random& random) {
+  const Division division = Division::by_levels(planted, shift);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  for (const auto& ids : points(planted, random)) {
+    const Exact exact(planted, ids);
+    for (const auto interpolation :
+         {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
+      check_quantiles(planted, whole, exact, ids, kProbabilities, interpolation);
+    check_survival(planted, whole, exact, ids, 1 + planted.outcome.times.size() / 60);
+    check_means(planted, whole, exact, shift, ids);
+  }
+}
+
+void check_with_cells(const Planted& planted, int shift, Random& random) {
+  const Division division = Division::by_cells(planted, shift);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  for (const auto& ids : points(planted, random)) {
+    const Exact exact(planted, ids);
+    for (const auto interpolation :
+         {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
+      check_quantiles(planted, whole, exact, ids, kProbabilities, interpolation);
+    // One probability does not need what the others do.
+    for (const double p : {0.9, 0.1})
+      check_quantiles(planted, whole, exact, ids, {p}, Interpolation::kMidpoint);
+  }
+}
+
+// Rows, distinct times, share of events, leaves and trees: ties within a level, over many levels
+// and over whole cells; all censored, hardly any event, none censored.
+template <class Check>
+void each_forest(const std::vector<std::size_t>& sizes, Check check) {
+  Random random(1);
+  for (const std::size_t n : sizes)
+    for (const std::uint32_t distinct : {1'000'000u, 400u, 5u, 1u})
+      for (const double events : {1.0, 0.6, 0.05, 0.0})
+        for (const Planting planting : {Planting::kAnywhere, Planting::kByTime}) {
+          const Planted planted(OutcomeData(n, distinct, events, random), 3, n < 20 ? 1 : 4,
+                                planting, random);
+          check(planted, random);
+        }
+}
+
+}  // namespace
+
+TEST(levels_are_no_more_than_wanted) {
+  CHECK_EQ(level_shift(1, 1), 0);
+  CHECK_EQ(level_shift(8192, 8192), 0);
+  CHECK_EQ(level_shift(8193, 8192), 1);
+  CHECK_EQ(level_shift(100'000, 8192), 4);
+  // At least 64 in a block.
+  CHECK_EQ(level_shift(1'000'000, 1), 9);
+}
+
+TEST(levels_order_of_events_and_censorings) {
+  // Levels of four: none, all first, all last, in turn, no pairs, and a last one of two.
+  const std::vector<std::uint8_t> event{1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0,
+                                        0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1};
+  const std::vector<float> expected{0.5f, 1.0f, 0.0f, 0.75f, 0.5f, 1.0f};
+  const auto order = order_in_levels(event, 2);
+  CHECK_EQ(order.size() % 256, 0u);
+  CHECK(order.size() >= expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK_EQ(order[i], expected[i]);
+}
+
+TEST(levels_alone) {
+  each_forest({1, 65, 1500}, [](const Planted& planted, Random& random) {
+    for (const int shift : {0, 4}) check_everything(planted, shift, random);
+  });
+}
+
+TEST(levels_with_cells) {
+  each_forest({1, 100, 2049}, [](const Planted& planted, Random& random) {
+    // Levels of one rank, of one and of four, in cells of 8, 128 and 1024.
+    for (const int shift : {3, 7, 10}) check_with_cells(planted, shift, random);
+  });
+}
+
+TEST(levels_with_many_quantiles) {
+  Random random(7);
+  std::vector<double> many;
+  for (int j = 99; j > 0; --j) many.push_back(j / 100.0);
+  for (const double events : {1.0, 0.5}) {
+    const Planted planted(OutcomeData(6000, 3000, events, random), 4, 4, Planting::kByTime, random);
+    const Division division = Division::by_cells(planted, 7);
+    LevelCurve whole(planted.forest, planted.target, division.levels);
+    for (const auto& ids : points(planted, random)) {
+      const Exact exact(planted, ids);
+      check_quantiles(planted, whole, exact, ids, many, Interpolation::kMidpoint);
+    }
+  }
+}
+
+// Members of more than one block: bytes beside them, or counts.
+TEST(levels_of_several_blocks) {
+  Random random(2);
+  for (const std::size_t n : {kBlockRows, kBlockRows + 1, 2 * kBlockRows + 100}) {
+    Planted planted(OutcomeData(n, 2000, 0.5, random), 2, 9, Planting::kByTime, random);
+    for (const bool counted : {false, true}) {
+      if (counted && n <= kBlockRows) continue;
+      if (counted) planted.arrays.count_blocks();
+      planted.forest = planted.arrays.view();
+      check_everything(planted, 4, random);
+      check_with_cells(planted, 11, random);
+    }
+  }
+}
+
+// Every level is one time, at which events come first: errors of all levels have the same sign.
+TEST(levels_that_are_times) {
+  Random random(3);
+  OutcomeData data;
+  for (std::size_t i = 0; i < 8192; ++i) data.push(static_cast<double>(i / 32), i % 32 < 16);
+  const Planted planted(data, 1, 2, Planting::kAnywhere, random);
+  for (const int shift : {4, 5, 6}) check_everything(planted, shift, random);
+  check_with_cells(planted, 8, random);
+}
+
+// With one event in every level, anywhere in it, and levels so wide that all of them together
+// count.
+TEST(levels_wide_and_sparse) {
+  Random random(4);
+  constexpr std::size_t kSize = 16;
+  OutcomeData data;
+  std::vector<std::vector<Rank>> leaves(kSize);
+  std::vector<std::size_t> leaf_of(kSize);
+  for (std::size_t i = 0; i < kSize; ++i) leaf_of[i] = i;
+  for (std::size_t rank = 0; rank < 145 * kSize; ++rank) {
+    const std::size_t i = rank % kSize;
+    std::swap(leaf_of[i], leaf_of[i + random.below(static_cast<std::uint32_t>(kSize - i))]);
+    leaves[leaf_of[i]].push_back(static_cast<Rank>(rank));
+    data.push(static_cast<double>(rank), true);
+  }
+  const Planted planted(data, leaves);
+  const Division division = Division::by_levels(planted, 4);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  for (LeafId leaf = 0; leaf < kSize; ++leaf)
+    check_means(planted, whole, Exact(planted, {leaf}), 4, {leaf});
+}
+
+// A test point whose weight ends within a run of equal times that goes on in cells which it has no
+// weight in; the one before it had.
+TEST(levels_behind_the_last_weight) {
+  Random random(5);
+  OutcomeData data;
+  constexpr std::size_t kRows = 4096;
+  for (std::size_t i = 0; i < kRows; ++i)
+    data.push(i < 1100 ? static_cast<double>(i) : i < 2300 ? 1100.0 : static_cast<double>(i), true);
+  std::vector<std::vector<Rank>> leaves(2);
+  for (Rank rank = 0; rank < kRows; ++rank)
+    leaves[rank % 2 == 0 && (rank < 1200 || rank > 2900)].push_back(rank);
+  const Planted planted(data, leaves);
+  const Division division = Division::by_cells(planted, 9);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  for (const LeafId leaf : {0u, 1u}) {
+    const std::vector<LeafId> ids{leaf};
+    const Exact exact(planted, ids);
+    // The run is the next jump where S falls to 0.541.
+    for (int i = 0; i < 100; ++i)
+      check_quantiles(planted, whole, exact, ids, {0.55 - i * 2e-4}, Interpolation::kMidpoint);
+  }
+}
+
+TEST(levels_do_not_depend_on_instructions) {
+  Random random(6);
+  for (const double events : {1.0, 0.5}) {
+    const Planted planted(OutcomeData(5000, 900, events, random), 5, 4, Planting::kAnywhere,
+                          random);
+    const Division levels = Division::by_levels(planted, 3);
+    const Division cells = Division::by_cells(planted, 9);
+    const auto ids = planted.some_leaves(random);
+    std::vector<double> first;
+    each_isa([&](Isa) {
+      std::vector<double> found;
+      for (const Division* division : {&levels, &cells}) {
+        LevelCurve whole(planted.forest, planted.target, division->levels);
+        whole.make(ids.data());
+        const Found some = quantiles(planted, whole, kProbabilities, Interpolation::kMidpoint);
+        found.insert(found.end(), some.value.begin(), some.value.end());
+      }
+      LevelCurve whole(planted.forest, planted.target, levels.levels);
+      double mean;
+      LevelMeanAnswer::Worker worker;
+      Curve part;
+      whole.make(ids.data());
+      LevelMeanAnswer(planted.target, 3, 600.0, false, &mean).take(0, whole, part, worker);
+      found.push_back(mean);
+      if (first.empty()) first = found;
+      CHECK(std::memcmp(found.data(), first.data(), found.size() * sizeof(double)) == 0);
+    });
+  }
+}
