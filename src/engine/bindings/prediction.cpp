@@ -380,7 +380,8 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    if (on_levels(censoring, 0, 0))
+    // Times are prepared by levels, which takes longer than a few rows.
+    if (on_levels(censoring, 0, 0) && rows() >= kFewPlaces)
       run_on_levels(LevelMeanAnswer(target_.get(), level_shift(n_rows(), resolution_), horizon,
                                     mirrored, means.data()),
                     false, n_threads, block_size);
