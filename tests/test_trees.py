@@ -276,8 +276,8 @@ def test_warm_start_of_honest_trees_leaves_no_bits_behind_their_leaves():
 @pytest.mark.parametrize(
     ("given", "n", "levels"),
     [
-        ("auto", BLOCK, 0),
-        ("auto", BLOCK + 1, 8192),
+        ("auto", 8192, 0),
+        ("auto", 8193, 8192),
         (None, 10**6, 0),
         (100, 10**6, 100),
         (np.int64(7), 10**6, 7),
