@@ -29,25 +29,16 @@ struct Block {
   std::vector<Rank> members;
 };
 
-// The leaves of one row in Count trees from `first` on, side by side: their steps do not wait for
-// one another.
+// The leaves of one row in Count trees from `first` on.
 template <std::size_t Count>
 void find_leaves_of_row(const Forest& forest, std::size_t first, const Bin* row, LeafId* leaves) {
   std::array<const Node*, Count> nodes;
-  std::array<NodeId, Count> at{};
   for (std::size_t i = 0; i < Count; ++i)
     nodes[i] = forest.nodes.data() + forest.node_offset[first + i];
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (std::size_t i = 0; i < Count; ++i) {
-      const Node& node = nodes[i][at[i]];
-      const BinSet* const subsets = forest.subsets.data() + forest.subset_offset[first + i];
-      const NodeId next = node.child + !goes_left(node, row[node.feature], subsets);
-      moved |= next != at[i];
-      at[i] = next;
-    }
-  }
-  for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes[i][at[i]].index;
+  find_leaves<Count>(
+      [&](std::size_t i) { return nodes[i]; },
+      [&](std::size_t i) { return forest.subsets.data() + forest.subset_offset[first + i]; },
+      [&](std::size_t) { return row; }, leaves);
 }
 
 // The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache, or row

@@ -63,20 +63,21 @@ inline bool goes_left(const Node& node, Bin bin, const BinSet* subsets) {
   return static_cast<Bin>(bin - node.shift()) <= node.cut();
 }
 
-// The leaves of Count rows, side by side: their steps do not wait for one another.
-template <std::size_t Count>
-void find_leaves(const Node* nodes, const BinSet* subsets, const Bin* const* rows, LeafId* leaves) {
+// The leaves of Count rows, or of a row in Count trees, side by side: their steps do not wait for
+// one another. nodes_of(i), subsets_of(i) and row_of(i) are those of the i-th.
+template <std::size_t Count, class NodesOf, class SubsetsOf, class RowOf>
+void find_leaves(NodesOf nodes_of, SubsetsOf subsets_of, RowOf row_of, LeafId* leaves) {
   std::array<NodeId, Count> at{};
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t i = 0; i < Count; ++i) {
-      const Node& node = nodes[at[i]];
-      const NodeId next = node.child + !goes_left(node, rows[i][node.feature], subsets);
+      const Node& node = nodes_of(i)[at[i]];
+      const NodeId next = node.child + !goes_left(node, row_of(i)[node.feature], subsets_of(i));
       moved |= next != at[i];
       at[i] = next;
     }
   }
-  for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes[at[i]].index;
+  for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes_of(i)[at[i]].index;
 }
 
 // Calls take(i, leaf) for every i in [0, n); row_of(i) is the row of bins.
@@ -85,15 +86,18 @@ void find_leaves(const Node* nodes, const BinSet* subsets, std::size_t n, RowOf 
   constexpr std::size_t kTogether = 8;
   std::array<const Bin*, kTogether> rows;
   std::array<LeafId, kTogether> leaves;
+  const auto nodes_of = [=](std::size_t) { return nodes; };
+  const auto subsets_of = [=](std::size_t) { return subsets; };
+  const auto own_row = [&](std::size_t j) { return rows[j]; };
   std::size_t i = 0;
   for (; i + kTogether <= n; i += kTogether) {
     for (std::size_t j = 0; j < kTogether; ++j) rows[j] = row_of(i + j);
-    find_leaves<kTogether>(nodes, subsets, rows.data(), leaves.data());
+    find_leaves<kTogether>(nodes_of, subsets_of, own_row, leaves.data());
     for (std::size_t j = 0; j < kTogether; ++j) take(i + j, leaves[j]);
   }
   for (; i < n; ++i) {
     rows[0] = row_of(i);
-    find_leaves<1>(nodes, subsets, rows.data(), leaves.data());
+    find_leaves<1>(nodes_of, subsets_of, own_row, leaves.data());
     take(i, leaves[0]);
   }
 }
