@@ -183,19 +183,15 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
   } else {
     fill_all();
   }
-  multiply(least);
-  want_doubtful_levels(least);
-  find_parts(probabilities, least);
-  want_doubtful_levels(least);
-  want_parts(std::min(margin_, kMostExpected));
-  lookup_.look_up(leaves_);
-  while (!doubtful_.empty()) {
-    settle_doubts();
+  // What is looked up may move S, and with it the parts.
+  for (bool first = true;; first = false) {
     find_parts(probabilities, least);
     want_doubtful_levels(least);
-    want_parts(0);
-    if (!lookup_.waiting()) break;
+    want_parts(first ? std::min(margin_, kMostExpected) : 0);
+    if (!lookup_.waiting()) return;
     lookup_.look_up(leaves_);
+    if (doubtful_.empty()) return;
+    settle_doubts();
   }
 }
 
