@@ -140,13 +140,15 @@ class BoundForest {
 
   // What leaves hold by at most so many cells, made when it is first asked for; null where that
   // does not pay.
-  std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
-                                     Monitor& monitor) const {
+  // event: (n,) by rank.
+  std::shared_ptr<const Cells> cells(std::size_t most, std::span<const std::uint8_t> event,
+                                     int n_threads, Monitor& monitor) const {
     // Another thread that makes them may take seconds.
     std::unique_lock lock(cells_mutex_, std::defer_lock);
     while (!lock.try_lock_for(Monitor::kInterval))
       if (monitor.stopped()) throw Stopped{};
     if (most_cells_ != most) {
+      const bool censored = std::ranges::find(event, std::uint8_t{0}) != event.end();
       const int shift = Cells::shift_for(forest_, most, censored);
       cells_ = shift == 0
                    ? nullptr
@@ -380,8 +382,7 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    // Times are prepared by levels, which takes longer than a few rows.
-    if (on_levels(censoring, 0, 0) && rows() >= kFewPlaces)
+    if (on_levels(censoring, 0, 0))
       run_on_levels(LevelMeanAnswer(target_.get(), level_shift(n_rows(), resolution_), horizon,
                                     mirrored, means.data()),
                     false, n_threads, block_size);
@@ -477,12 +478,10 @@ class Weights {
                      std::size_t block_size) const {
     require(block_size > 0, "block_size must be positive");
     const int shift = level_shift(n_rows(), resolution_);
-    const auto& event = target_.get().event;
-    const bool censored = std::find(event.begin(), event.end(), 0) != event.end();
+    const std::size_t most_cells = std::max<std::size_t>(1, resolution_ >> kChunkBits);
     run_released([&](Monitor& monitor) {
-      const auto cells = by_cells ? forest_->cells(std::max<std::size_t>(1, resolution_ / 64),
-                                                   censored, n_threads, monitor)
-                                  : nullptr;
+      const auto cells =
+          by_cells ? forest_->cells(most_cells, target_.get().event, n_threads, monitor) : nullptr;
       const int divided = cells ? cells->level_shift() : shift;
       const Levels levels{divided, cells.get(), target_.order_in_levels(divided)};
       predict_on_levels(std::get<ForestSource>(*source_), target_.get(), levels, answer, block_size,

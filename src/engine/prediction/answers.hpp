@@ -191,7 +191,7 @@ class LevelMeanAnswer {
       values_.spread.push_back(static_cast<float>(spread));
     }
     // Chunks are whole.
-    values_.mean.resize(values_.mean.size() + kMostInChunk);
+    values_.mean.resize(values_.mean.size() + (std::size_t{1} << kChunkBits));
     values_.spread.resize(values_.mean.size());
     values_.tolerance = kTolerance;
   }
@@ -211,7 +211,6 @@ class LevelMeanAnswer {
   // sqrt(tolerance) levels that all just do not exceed it, errors add up to a standard deviation of
   // 3e-5.
   static constexpr double kTolerance = 5e-6;
-  static constexpr std::size_t kMostInChunk = 64;
 
   double distance(double time) const {
     return std::max(0.0, mirrored_ ? time - horizon_ : horizon_ - time);

@@ -60,8 +60,6 @@ struct AddCells {
   }
 };
 
-std::size_t cells_of(const Forest& forest, int shift) { return ((forest.n_rows - 1) >> shift) + 1; }
-
 std::size_t record_size(std::size_t n_cells, bool censored) {
   return n_cells + 1 + (censored ? 2 * n_cells : 0);
 }
@@ -79,7 +77,7 @@ int Cells::shift_for(const Forest& forest, std::size_t most, bool censored) {
   const std::size_t leaves = start.size() - forest.n_trees();
   // Cells of fewer than eight rows never fit: levels of a cell are computed eight at once.
   for (int shift = 1; shift <= kPlaceBits; ++shift) {
-    const std::size_t cells = cells_of(forest, shift);
+    const std::size_t cells = n_runs(forest.n_rows, shift);
     if (cells < fewest) return 0;
     if (cells <= most && 4 * record_size(cells, censored) * leaves <= forest.members.low.size())
       return shift;
@@ -89,7 +87,7 @@ int Cells::shift_for(const Forest& forest, std::size_t most, bool censored) {
 
 Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
     : shift_(shift),
-      n_cells_(cells_of(forest, shift_)),
+      n_cells_(n_runs(forest.n_rows, shift_)),
       censored_(censored),
       stride_(record_size(n_cells_, censored)) {
   const std::size_t leaves = forest.leaf_start.size() - forest.n_trees();

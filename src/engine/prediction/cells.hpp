@@ -23,6 +23,9 @@
 
 namespace cqrf {
 
+// How many runs of 2^shift ranks it takes for all of n.
+inline std::size_t n_runs(std::size_t n_rows, int shift) { return ((n_rows - 1) >> shift) + 1; }
+
 class Cells {
  public:
   static constexpr int kLevelBits = 8;  // levels of a cell, as a power of two, at most

@@ -9,7 +9,7 @@ namespace cqrf {
 
 std::vector<float> order_in_levels(std::span<const std::uint8_t> event, int shift) {
   constexpr std::size_t kMostInChunk = std::size_t{1} << Cells::kLevelBits;
-  const std::size_t levels = ((event.size() - 1) >> shift) + 1;
+  const std::size_t levels = n_runs(event.size(), shift);
   std::vector<float> order((levels + kMostInChunk - 1) / kMostInChunk * kMostInChunk, 0.5f);
   for (std::size_t level = 0; level < levels; ++level) {
     const std::size_t end = std::min(event.size(), (level + 1) << shift);
@@ -34,8 +34,8 @@ LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, const Lev
       cells_(levels.cells),
       order_(levels.order),
       shift_(levels.shift),
-      chunk_bits_(cells_ ? cells_->shift() - shift_ : 6),
-      n_levels_(((forest.n_rows - 1) >> shift_) + 1),
+      chunk_bits_(cells_ ? cells_->shift() - shift_ : kChunkBits),
+      n_levels_(n_runs(forest.n_rows, shift_)),
       gathered_(cells_ ? std::make_unique<GatheredMembers>(forest, *cells_) : nullptr),
       lookup_(forest, shift_, gathered_.get()) {}
 

@@ -29,11 +29,14 @@
 
 namespace cqrf {
 
+// Factors are computed for chunks of so many levels, as a power of two, where there are no cells.
+inline constexpr int kChunkBits = 6;
+
 // The levels of n ranks: no more than `most` of them, but at least 64 of a block (members.hpp).
 inline int level_shift(std::size_t n_rows, std::size_t most) {
-  constexpr int kLargest = kPlaceBits - 6;
+  constexpr int kLargest = kPlaceBits - kChunkBits;
   int shift = 0;
-  while (shift < kLargest && ((n_rows - 1) >> shift) + 1 > most) ++shift;
+  while (shift < kLargest && n_runs(n_rows, shift) > most) ++shift;
   return shift;
 }
 
