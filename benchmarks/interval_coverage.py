@@ -187,6 +187,12 @@ def mean_and_error(values: Array) -> str:
     return f"{values.mean():.3f} ({error:.3f})"
 
 
+def by_level_and_mean(covered: Array) -> str:
+    """Print coverage of every level, and their mean, of replications by levels."""
+    levels = " ".join(f"{v:.3f}" for v in covered.mean(axis=0))
+    return f"{levels}; {mean_and_error(covered.mean(axis=1))}"
+
+
 def table(results: Results, title: str, cell: Callable[[Measured], str]) -> list[str]:
     sizes = sorted({n for _, n in results})
     lines = [f"| {title} | " + " | ".join(f"n = {n:,}" for n in sizes) + " |"]
@@ -287,18 +293,12 @@ def page(results: Results, minutes: float, replications: dict[int, int]) -> str:
     lines += table(
         results,
         "coverage of the true quantile at 0.1, 0.5, 0.9; mean",
-        lambda m: (
-            " ".join(f"{v:.3f}" for v in m.truth.mean(axis=0))
-            + f"; {mean_and_error(m.truth.mean(axis=1))}"
-        ),
+        lambda m: by_level_and_mean(m.truth),
     )
     lines += table(
         results,
         "coverage of the forest's mean answer; mean",
-        lambda m: (
-            " ".join(f"{v:.3f}" for v in m.expectation.mean(axis=0))
-            + f"; {mean_and_error(m.expectation.mean(axis=1))}"
-        ),
+        lambda m: by_level_and_mean(m.expectation),
     )
     lines += table(
         results,

@@ -37,6 +37,12 @@ def fit(n, *, seed=0, ties=None, censored=0.4, **params):
     return CensoredQuantileForest(**given).fit(X, time, event)
 
 
+def fit_left(n, **params):
+    """The same data mirrored, so that times are censored on the left."""
+    X, time, event = draw(n, seed=0)
+    return CensoredQuantileForest(censoring="left", random_state=0, **params).fit(X, -time, event)
+
+
 def jumps(curve):
     """Times at which S falls, and S before and after it does."""
     before = np.concatenate([[1.0], curve.y[:-1]])
@@ -107,10 +113,7 @@ def test_any_forest(n, leaf, trees, ties, resolution, seed):
 
 
 def test_left_censoring():
-    X, time, event = draw(3000, seed=0)
-    forest = CensoredQuantileForest(
-        n_estimators=20, min_samples_leaf=20, censoring="left", random_state=0
-    ).fit(X, -time, event)
+    forest = fit_left(3000, n_estimators=20, min_samples_leaf=20)
     new = draw(40, seed=1)[0]
     levels = TAUS[1:-1]
     on_levels = forest.set_params(time_resolution=300).predict(new, levels)
@@ -278,10 +281,7 @@ class TestCells:
         np.testing.assert_array_equal(found, exact)
 
     def test_left_censoring(self):
-        X, time, event = draw(12_000, seed=0)
-        forest = CensoredQuantileForest(
-            n_estimators=4, min_samples_leaf=700, censoring="left", random_state=0
-        ).fit(X, -time, event)
+        forest = fit_left(12_000, n_estimators=4, min_samples_leaf=700)
         new = draw(40, seed=1)[0]
         levels = TAUS[1:-1]
         on_levels = forest.set_params(time_resolution=12_000).predict(new, levels)

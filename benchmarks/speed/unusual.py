@@ -80,12 +80,7 @@ def whole(n: int, p: int, trees: int, rows: int, parameters: dict[str, Any]) -> 
     }
 
 
-def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
-    """Few rows of many columns."""
-    from cqrf import CensoredQuantileForest
-
-    X, y, event = draw_normal(n, p)
-    forest = CensoredQuantileForest(trees, n_jobs=2, random_state=0, **parameters)
+def _fit_and_predict(forest: Any, X: Any, y: NDArray[Any], event: NDArray[Any]) -> Figures:
     memory.forget_peak()
     before = memory.resident_mb()
     fit = timed(lambda: forest.fit(X, y, event))
@@ -94,6 +89,15 @@ def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
         "peak MB": memory.peak_mb() - before,
         "1,000 rows, seconds": timed(lambda: forest.predict(X[:1000], 0.5)),
     }
+
+
+def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
+    """Few rows of many columns."""
+    from cqrf import CensoredQuantileForest
+
+    X, y, event = draw_normal(n, p)
+    forest = CensoredQuantileForest(trees, n_jobs=2, random_state=0, **parameters)
+    return _fit_and_predict(forest, X, y, event)
 
 
 def categories(n_categories: int, n: int, trees: int) -> Figures:
@@ -109,14 +113,7 @@ def categories(n_categories: int, n: int, trees: int) -> Figures:
     frame["c"] = pd.Categorical.from_codes(codes, [f"c{k:07d}" for k in range(n_categories)])
     y = y * np.exp(rng.normal(size=n_categories))[codes]
     forest = CensoredQuantileForest(trees, min_samples_leaf=100, n_jobs=2)
-    memory.forget_peak()
-    before = memory.resident_mb()
-    fit = timed(lambda: forest.fit(frame, y, event))
-    return {
-        "fit seconds": fit,
-        "peak MB": memory.peak_mb() - before,
-        "1,000 rows, seconds": timed(lambda: forest.predict(frame[:1000], 0.5)),
-    }
+    return _fit_and_predict(forest, frame, y, event)
 
 
 def _as_frame(library: str) -> Callable[[NDArray[Any]], Any]:

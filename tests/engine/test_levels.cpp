@@ -158,6 +158,13 @@ void check_means(const Planted& planted, LevelCurve& whole, const Exact& exact, 
     }
 }
 
+void check_interpolations(const Planted& planted, LevelCurve& whole, const Exact& exact,
+                          const std::vector<LeafId>& ids) {
+  for (const auto interpolation :
+       {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
+    check_quantiles(planted, whole, exact, ids, kProbabilities, interpolation);
+}
+
 // Some test points, one after the other in the same scratch.
 std::vector<std::vector<LeafId>> points(const Planted& planted, Random& random) {
   const LeafId last = planted.forest.n_leaves(0) - 1;
@@ -169,9 +176,7 @@ void check_everything(const Planted& planted, int shift, Random& random) {
   LevelCurve whole(planted.forest, planted.target, division.levels);
   for (const auto& ids : points(planted, random)) {
     const Exact exact(planted, ids);
-    for (const auto interpolation :
-         {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
-      check_quantiles(planted, whole, exact, ids, kProbabilities, interpolation);
+    check_interpolations(planted, whole, exact, ids);
     check_survival(planted, whole, exact, ids, 1 + planted.outcome.times.size() / 60);
     check_means(planted, whole, exact, shift, ids);
   }
@@ -182,9 +187,7 @@ void check_with_cells(const Planted& planted, int shift, Random& random) {
   LevelCurve whole(planted.forest, planted.target, division.levels);
   for (const auto& ids : points(planted, random)) {
     const Exact exact(planted, ids);
-    for (const auto interpolation :
-         {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
-      check_quantiles(planted, whole, exact, ids, kProbabilities, interpolation);
+    check_interpolations(planted, whole, exact, ids);
     // One probability does not need what the others do.
     for (const double p : {0.9, 0.1})
       check_quantiles(planted, whole, exact, ids, {p}, Interpolation::kMidpoint);
