@@ -58,8 +58,8 @@ KERNEL kernel_grow(TreeGrower& grower, Rank* members) {
   for (std::size_t t = 0; t < kGrown; ++t) grower.grow(t, members, monitor);
 }
 
-KERNEL kernel_route(const ForestSource& source, Block& block) {
-  source.prepare(0, source.rows(), block);
+KERNEL kernel_route(const ForestSource& source, std::span<const std::size_t> rows, Block& block) {
+  source.prepare(rows, block);
 }
 
 KERNEL kernel_predict(const ForestSource& source, const TargetView& target,
@@ -102,9 +102,8 @@ std::function<void()> answering(Answering what) {
   const auto target = std::make_shared<TargetView>(training_set().outcome.target());
   const auto source = std::make_shared<ForestSource>(*view, *target, test_bins());
   if (what == Answering::kRoute)
-    return [=, v = view, t = target, block = std::make_shared<Block>()] {
-      kernel_route(*source, *block);
-    };
+    return [=, v = view, t = target, rows = in_given_order(source->rows()),
+            block = std::make_shared<Block>()] { kernel_route(*source, rows, *block); };
   levels();
   auto quantiles = std::make_shared<std::vector<double>>(kTestRows * kLevels.size());
   auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * kLevels.size());

@@ -29,7 +29,7 @@ std::vector<float> all_of(const Cells::Sums& sums, std::size_t n) {
 
 struct Plain {
   double weight = 0;
-  double places = 0;  // times weights
+  double places = 0;  // distances from the middle, in cells, times weights
 };
 
 // The sums of some leaves, member by member: censorings and events.
@@ -40,25 +40,16 @@ std::vector<std::array<Plain, 2>> plain_sums(const Planted& planted, int shift,
   for (const auto& ranks : planted.members(ids))
     for (const Rank rank : ranks) {
       Plain& sum = sums[rank / rows][planted.outcome.event[rank]];
-      sum.weight += 1.0 / static_cast<double>(ranks.size());
-      sum.places += static_cast<double>(rank % rows) / static_cast<double>(rows) /
-                    static_cast<double>(ranks.size());
+      const double share = 1.0 / static_cast<double>(ranks.size());
+      sum.weight += share;
+      sum.places +=
+          share * ((static_cast<double>(rank % rows) + 0.5) / static_cast<double>(rows) - 0.5);
     }
   return sums;
 }
 
-void check_places(const Plain& expected, float weight, float places) {
-  CHECK_NEAR(weight, expected.weight, 1e-5);
-  // Rounded down in every leaf.
-  const double mean = double{places} / 255;
-  CHECK(mean < expected.places + 1e-5);
-  CHECK(mean > expected.places - expected.weight / 255 - 1e-5);
-}
-
-void check_cells(const Planted& planted, int shift, Random& random) {
-  const Cells cells = make_cells(planted, shift);
-  CHECK_EQ(cells.size(), ((planted.outcome.size() - 1) >> shift) + 1);
-  const auto ids = planted.some_leaves(random);
+void check_leaves(const Planted& planted, const Cells& cells, int shift,
+                  const std::vector<LeafId>& ids) {
   const auto leaves = planted.leaves(ids);
   const auto members = planted.members(ids);
   for (std::size_t t = 0; t < leaves.size(); ++t)
@@ -69,10 +60,13 @@ void check_cells(const Planted& planted, int shift, Random& random) {
         before += rank >> shift < k;
         inside += rank >> shift == k;
       }
-      CHECK_EQ(cells.begin(leaves[t], k), before);
-      CHECK_EQ(cells.end(leaves[t], k), before + inside);
+      CHECK_EQ(cells.run(leaves[t], k).begin, before);
+      CHECK_EQ(cells.run(leaves[t], k).size, inside);
     }
   const auto expected = plain_sums(planted, shift, ids);
+  double rounding = 1e-5;
+  for (const Leaf& leaf : leaves)
+    rounding += Cells::kPlaceUnit / 2 / static_cast<double>(leaf.size);
   std::vector<float> first;
   each_isa([&](Isa isa) {
     Cells::Sums sums;
@@ -82,15 +76,19 @@ void check_cells(const Planted& planted, int shift, Random& random) {
     CHECK(std::memcmp(found.data(), first.data(), found.size() * sizeof(float)) == 0);
     for (std::size_t k = 0; k < cells.size(); ++k) {
       const auto& [censored, event] = expected[k];
-      if (planted.censored()) {
-        check_places(event, sums.events[k], sums.event_places[k]);
-        check_places(censored, sums.censored[k], sums.censored_places[k]);
-      } else {
-        CHECK_NEAR(sums.events[k], event.weight, 1e-5);
-        CHECK_EQ(sums.censored[k], 0.0f);
-      }
+      CHECK_NEAR(sums.events[k], event.weight, 1e-5);
+      CHECK_NEAR(sums.censored[k], censored.weight, 1e-5);
+      if (!planted.censored()) continue;
+      CHECK_NEAR(sums.event_places[k] * Cells::kPlaceUnit, event.places, rounding);
+      CHECK_NEAR(sums.censored_places[k] * Cells::kPlaceUnit, censored.places, rounding);
     }
   });
+}
+
+void check_cells(const Planted& planted, int shift, Random& random) {
+  const Cells cells = make_cells(planted, shift);
+  CHECK_EQ(cells.size(), ((planted.outcome.size() - 1) >> shift) + 1);
+  check_leaves(planted, cells, shift, planted.some_leaves(random));
 }
 
 }  // namespace
@@ -120,12 +118,27 @@ TEST(cells_of_forests_that_count_by_block) {
   const Cells counted = make_cells(planted, 12);
   for (LeafId id = 0; id < 5; ++id)
     for (std::size_t k = 0; k < bytes.size(); ++k)
-      CHECK_EQ(bytes.end(planted.forest.leaf(1, id), k),
-               counted.end(planted.forest.leaf(1, id), k));
+      CHECK_EQ(bytes.run(planted.forest.leaf(1, id), k).begin,
+               counted.run(planted.forest.leaf(1, id), k).begin);
 }
 
-// The finest cells that fit: no more than are wanted, and in a quarter of the memory of the
-// members.
+// More members in a cell than a byte tells, once or several times; at one end of it, or all over.
+TEST(cells_with_numbers_beyond_a_byte) {
+  Random random(7);
+  for (const double events : {1.0, 0.5, 0.01}) {
+    std::vector<std::vector<Rank>> leaves(4);
+    for (Rank rank = 0; rank < 8192; ++rank)
+      leaves[rank < 255 ? 0 : rank < 2048 ? 1 : random.below(3) == 0 ? 2 : 3].push_back(rank);
+    const Planted planted(OutcomeData(8192, 8192, events, random), leaves);
+    for (const int shift : {8, 10, 12}) {
+      const Cells cells = make_cells(planted, shift);
+      for (LeafId id = 0; id < 4; ++id) check_leaves(planted, cells, shift, {id});
+    }
+  }
+}
+
+// The finest cells that fit: no more than are wanted, with censoring none of fewer than 1,024 rows,
+// and in a third of the memory of the members or in little.
 TEST(cells_are_as_many_as_fit) {
   Random random(3);
   int used = 0;
@@ -136,30 +149,37 @@ TEST(cells_are_as_many_as_fit) {
                               random);
         const bool censored = events < 1;
         for (const std::size_t most : {1, 15, 16, 31, 32, 64, 128, 100000}) {
-          const int shift = Cells::shift_for(planted.forest, most, censored);
-          // Two bytes for each begin; with censoring, four more for each cell.
+          Monitor monitor;
+          const auto cells = Cells::make(planted.forest, most, censored, 2, monitor);
           const auto fits = [&](int bits) {
-            const std::size_t cells = (n + (std::size_t{1} << bits) - 1) >> bits;
-            const std::size_t bytes = 2 * (cells + 1) + (censored ? 4 * cells : 0);
-            return cells <= most && cells >= (censored ? 32u : 16u) &&
-                   bytes * leaves * 2 <= 2 * n * sizeof(std::uint16_t) / 4;
+            const std::size_t number = (n + (std::size_t{1} << bits) - 1) >> bits;
+            return number <= most && number >= (censored ? 32u : 16u) &&
+                   bits >= (censored ? 10 : 3);
           };
-          // Eight levels of a cell are computed at once.
-          for (int finer = 3; finer < (shift == 0 ? 16 : shift); ++finer) CHECK(!fits(finer));
-          if (shift == 0) continue;
+          for (int finer = 1; finer < (cells ? cells->shift() : 16); ++finer) CHECK(!fits(finer));
+          if (!cells) continue;
           ++used;
-          CHECK(shift >= 3 && shift <= kPlaceBits);
-          CHECK(fits(shift));
-          const std::size_t padding = 16;
-          CHECK(make_cells(planted, shift).bytes() <=
-                planted.arrays.low.size() * sizeof(std::uint16_t) / 4 +
-                    padding * sizeof(std::uint16_t));
+          CHECK(fits(cells->shift()));
+          CHECK(cells->bytes() <= std::size_t{1} << 24);
         }
       }
   CHECK(used > 20);
 }
 
-// Places in a leaf are told by two bytes.
+// Where leaves are many, fewer cells fit: 313 of them would take 31 MB, 157 take 16 MB.
+TEST(cells_of_many_leaves_are_fewer) {
+  Random random(8);
+  const Planted planted(OutcomeData(20000, 1000, 1.0, random), 8, 10000, Planting::kAnywhere,
+                        random);
+  Monitor monitor;
+  const auto cells = Cells::make(planted.forest, 100000, false, 2, monitor);
+  CHECK(cells != nullptr);
+  if (!cells) return;
+  CHECK_EQ(cells->size(), 157u);
+  CHECK(cells->bytes() <= std::size_t{1} << 24);
+}
+
+// Begins in a leaf are told by two bytes.
 TEST(cells_of_the_largest_leaf) {
   Random random(4);
   constexpr std::size_t kLargest = 65535;
@@ -168,13 +188,14 @@ TEST(cells_of_the_largest_leaf) {
     for (std::size_t rank = 0; rank < size + 9; ++rank)
       leaves[rank >= 9].push_back(static_cast<Rank>(rank));
     const Planted planted(OutcomeData(size + 9, 1000, 0.5, random), leaves);
-    const int shift = Cells::shift_for(planted.forest, 128, true);
-    CHECK_EQ(shift > 0, size == kLargest);
-    if (shift == 0) continue;
-    const Cells cells = make_cells(planted, shift);
+    Monitor monitor;
+    const auto cells = Cells::make(planted.forest, 128, true, 2, monitor);
+    CHECK_EQ(cells != nullptr, size == kLargest);
+    if (!cells) continue;
     const Leaf leaf = planted.forest.leaf(0, 1);
-    CHECK_EQ(cells.end(leaf, cells.size() - 1), kLargest);
-    CHECK_EQ(cells.begin(leaf, 1), (std::size_t{1} << shift) - 9);
+    const Cells::Run last = cells->run(leaf, cells->size() - 1);
+    CHECK_EQ(last.begin + last.size, kLargest);
+    CHECK_EQ(cells->run(leaf, 1).begin, (std::size_t{1} << cells->shift()) - 9);
   }
 }
 

@@ -287,6 +287,26 @@ TEST(predict_condition_of_every_row) {
     }
 }
 
+// By the leaves of the first tree and of the second; a few rows stay as they are.
+TEST(rows_that_are_alike_follow_each_other) {
+  const Model model;
+  const auto order = model.source().order();
+  auto sorted = order;
+  std::ranges::sort(sorted);
+  CHECK(sorted == in_given_order(Model::kTestRows));
+  CHECK(order != sorted);
+  const auto leaves = [&](std::size_t row) {
+    const Bin* const bins = model.test_bins.data() + row * model.forest.n_features();
+    return std::array{model.leaf_of(0, bins), model.leaf_of(1, bins)};
+  };
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    CHECK(leaves(order[i - 1]) <= leaves(order[i]));
+    if (leaves(order[i - 1]) == leaves(order[i])) CHECK(order[i - 1] < order[i]);
+  }
+  const auto few = std::span(model.test_bins).first(20 * model.forest.n_features());
+  CHECK(ForestSource(model.forest, model.target, few).order() == in_given_order(20));
+}
+
 TEST(predict_no_rows) {
   const Model model;
   const ForestSource source(model.forest, model.target, {});

@@ -149,10 +149,7 @@ class BoundForest {
       if (monitor.stopped()) throw Stopped{};
     if (most_cells_ != most) {
       const bool censored = std::ranges::find(event, std::uint8_t{0}) != event.end();
-      const int shift = Cells::shift_for(forest_, most, censored);
-      cells_ = shift == 0
-                   ? nullptr
-                   : std::make_shared<const Cells>(forest_, shift, censored, n_threads, monitor);
+      cells_ = Cells::make(forest_, most, censored, n_threads, monitor);
       most_cells_ = most;
     }
     return cells_;
@@ -171,10 +168,12 @@ class BoundForest {
     std::vector<std::int32_t> leaves(rows * trees);
     run_released([&](Monitor& monitor) {
       constexpr std::size_t kBlock = 256;
+      const auto order = in_given_order(rows);
       parallel_for((rows + kBlock - 1) / kBlock, n_threads, monitor, [&](std::size_t item, int) {
         Block block;
         const std::size_t begin = item * kBlock;
-        find_leaves(forest_, bins.data(), begin, std::min(rows, begin + kBlock), block);
+        const std::size_t size = std::min(rows - begin, kBlock);
+        find_leaves(forest_, bins.data(), std::span(order).subspan(begin, size), block);
         std::copy(block.leaves.begin(), block.leaves.end(),
                   leaves.begin() + static_cast<std::ptrdiff_t>(begin * trees));
       });

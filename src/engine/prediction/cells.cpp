@@ -2,7 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cmath>
 #include <limits>
+#include <type_traits>
+
+#if CQRF_X86
+#include <immintrin.h>
+#endif
 
 namespace cqrf {
 namespace {
@@ -10,136 +17,230 @@ namespace {
 // Sixteen cells at once, in whatever registers there are: the operations, and hence the results,
 // are the same everywhere.
 constexpr std::size_t kSixteen = 16;
-using Halves = std::uint16_t __attribute__((vector_size(32), aligned(2)));
-using Words = std::int32_t __attribute__((vector_size(64)));
-using Floats = float __attribute__((vector_size(64), aligned(4)));
 
-// Sums of weights and of weights times places, of `numbers` members with places `places`.
-CQRF_KERNEL void add(const Halves& numbers, float share, Floats& sum) {
-  const Words words = __builtin_convertvector(numbers, Words);
-  sum += __builtin_convertvector(words, Floats) * share;
-}
-CQRF_KERNEL void add(const Halves& numbers, const Halves& places, float share, Floats& sum,
-                     Floats& place_sum) {
-  const Words words = __builtin_convertvector(numbers, Words);
-  const Words place_words = __builtin_convertvector(places, Words);
-  const Floats weight = __builtin_convertvector(words, Floats) * share;
-  sum += weight;
-  place_sum += weight * __builtin_convertvector(place_words, Floats);
-}
-
-struct AddCells {
-  // Cells beyond the last one get what stands behind them.
-  template <Isa>
-  CQRF_KERNEL static void run(std::size_t n_cells, bool censored, Cells::Sums& sums) {
-    const std::size_t leaves = sums.records.size();
-    for (std::size_t k = 0; k < n_cells; k += kSixteen) {
-      Floats events{};
-      Floats censorings{};
-      Floats event_places{};
-      Floats censored_places{};
-      for (std::size_t i = 0; i < leaves; ++i) {
-        const std::uint16_t* const record = sums.records[i];
-        const auto* const begins = reinterpret_cast<const Halves*>(record + k);
-        const auto* const ends = reinterpret_cast<const Halves*>(record + k + 1);
-        const Halves all = *ends - *begins;
-        if (!censored) {
-          add(all, sums.shares[i], events);
-          continue;
-        }
-        const Halves seen = *reinterpret_cast<const Halves*>(record + n_cells + 1 + k);
-        const Halves places = *reinterpret_cast<const Halves*>(record + 2 * n_cells + 1 + k);
-        add(seen, places & 0xff, sums.shares[i], events, event_places);
-        add(all - seen, places >> 8, sums.shares[i], censorings, censored_places);
-      }
-      *reinterpret_cast<Floats*>(sums.events.data() + k) = events;
-      *reinterpret_cast<Floats*>(sums.censored.data() + k) = censorings;
-      *reinterpret_cast<Floats*>(sums.event_places.data() + k) = event_places;
-      *reinterpret_cast<Floats*>(sums.censored_places.data() + k) = censored_places;
+// Adds numbers of some leaves times shares to sums, (n,), sixteen at once.
+#if CQRF_X86
+template <class Number, std::size_t kLeaves>
+CQRF_AVX512 inline void add_numbers_avx512(const std::array<const Number*, kLeaves>& numbers,
+                                           const std::array<float, kLeaves>& shares, std::size_t n,
+                                           float* sum) {
+  constexpr __mmask16 kAll = 0xffff;
+  for (std::size_t k = 0; k < n; k += kSixteen) {
+    __m512 total = _mm512_loadu_ps(sum + k);
+    for (std::size_t i = 0; i < kLeaves; ++i) {
+      const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers[i] + k));
+      const __m512i words = std::is_signed_v<Number> ? _mm512_maskz_cvtepi8_epi32(kAll, bytes)
+                                                     : _mm512_maskz_cvtepu8_epi32(kAll, bytes);
+      const __m512 floats = _mm512_maskz_cvtepi32_ps(kAll, words);
+      total = _mm512_add_ps(total, _mm512_mul_ps(floats, _mm512_set1_ps(shares[i])));
     }
+    _mm512_storeu_ps(sum + k, total);
+  }
+}
+#endif
+
+template <Isa kIsa, class Number, std::size_t kLeaves>
+CQRF_KERNEL void add_numbers(const std::array<const Number*, kLeaves>& numbers,
+                             const std::array<float, kLeaves>& shares, std::size_t n, float* sum) {
+#if CQRF_X86
+  if constexpr (kIsa == Isa::kAvx512) return add_numbers_avx512(numbers, shares, n, sum);
+#endif
+  for (std::size_t k = 0; k < n; k += kSixteen)
+    for (std::size_t j = k; j < k + kSixteen; ++j) {
+      float total = sum[j];
+      for (std::size_t i = 0; i < kLeaves; ++i)
+        total += static_cast<float>(numbers[i][j]) * shares[i];
+      sum[j] = total;
+    }
+}
+
+// Cells beyond the last one get what stands behind them.
+struct AddCells {
+  template <Isa kIsa>
+  CQRF_KERNEL static void run(const Cells::Layout& layout, Cells::Sums& sums) {
+    constexpr std::size_t kTogether = 4;
+    std::size_t i = 0;
+    for (; i + kTogether <= sums.records.size(); i += kTogether)
+      add_leaves<kIsa, kTogether>(layout, i, sums);
+    for (; i < sums.records.size(); ++i) add_leaves<kIsa, 1>(layout, i, sums);
+  }
+
+  template <Isa kIsa, std::size_t kLeaves>
+  CQRF_KERNEL static void add_leaves(const Cells::Layout& layout, std::size_t first,
+                                     Cells::Sums& sums) {
+    std::array<float, kLeaves> shares;
+    std::copy_n(sums.shares.begin() + first, kLeaves, shares.begin());
+    const auto add = [&]<class Number>(Number, std::size_t offset, std::size_t n,
+                                       std::vector<float>& sum) {
+      std::array<const Number*, kLeaves> numbers;
+      for (std::size_t i = 0; i < kLeaves; ++i)
+        numbers[i] = reinterpret_cast<const Number*>(sums.records[first + i] + offset);
+      add_numbers<kIsa>(numbers, shares, n, sum.data());
+    };
+    add(std::uint8_t{}, 0, layout.n_cells, sums.events);
+    if (!layout.censored) return;
+    add(std::uint8_t{}, layout.censorings, layout.n_cells, sums.censored);
+    add(std::int8_t{}, layout.event_places, layout.n_cells, sums.event_places);
+    add(std::int8_t{}, layout.censored_places, layout.n_cells, sums.censored_places);
   }
 };
 
-std::size_t record_size(std::size_t n_cells, bool censored) {
-  return n_cells + 1 + (censored ? 2 * n_cells : 0);
-}
+std::size_t n_leaves(const Forest& forest) { return forest.leaf_start.size() - forest.n_trees(); }
 
-}  // namespace
-
-int Cells::shift_for(const Forest& forest, std::size_t most, bool censored) {
-  // With censoring, most of a few wide cells would have to be looked into.
-  const std::size_t fewest = censored ? 32 : 16;
+bool begins_fit(const Forest& forest) {
   const auto& start = forest.leaf_start;
   for (std::size_t i = 0; i + 1 < start.size(); ++i)
     if (start[i + 1] > start[i] &&
         start[i + 1] - start[i] > std::numeric_limits<std::uint16_t>::max())
-      return 0;
-  const std::size_t leaves = start.size() - forest.n_trees();
-  // Cells of fewer than eight rows never fit: levels of a cell are computed eight at once.
-  for (int shift = 1; shift <= kPlaceBits; ++shift) {
-    const std::size_t cells = n_runs(forest.n_rows, shift);
-    if (cells < fewest) return 0;
-    if (cells <= most && 4 * record_size(cells, censored) * leaves <= forest.members.low.size())
-      return shift;
+      return false;
+  return true;
+}
+
+// Moves as much of a number as fits a byte.
+template <class Byte>
+std::uint8_t take(std::int32_t& number) {
+  constexpr std::int32_t kMost = std::numeric_limits<Byte>::max();
+  const std::int32_t taken = std::clamp(number, -kMost, kMost);
+  number -= taken;
+  return static_cast<std::uint8_t>(taken);
+}
+
+template <class Number>
+void put(Number number, std::uint8_t* to, std::size_t at) {
+  std::memcpy(to + at * sizeof(number), &number, sizeof(number));
+}
+
+}  // namespace
+
+Cells::Layout::Layout(std::size_t n_rows, int cell_shift, bool with_censoring)
+    : shift(cell_shift),
+      censored(with_censoring),
+      n_cells(n_runs(n_rows, cell_shift)),
+      censorings(n_cells),
+      event_places(2 * n_cells),
+      censored_places(3 * n_cells),
+      begins(with_censoring ? 4 * n_cells : n_cells),
+      next(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
+      bytes(next + sizeof(std::uint32_t)) {}
+
+std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most, bool censored,
+                                         int n_threads, Monitor& monitor) {
+  // With censoring, most of a few wide cells would have to be looked into, and most of the narrow
+  // ones that a forest of few rows has.
+  const std::size_t fewest = censored ? 32 : 16;
+  const int narrowest = censored ? 10 : 3;
+  constexpr std::size_t kLittle = std::size_t{1} << 24;
+  const std::size_t room = std::max(kLittle, forest.members.low.size_bytes() / 3);
+  if (!begins_fit(forest)) return nullptr;
+  for (int shift = narrowest; shift <= kPlaceBits; ++shift) {
+    const Layout layout(forest.n_rows, shift, censored);
+    if (layout.n_cells < fewest) return nullptr;
+    if (layout.n_cells > most || layout.bytes * n_leaves(forest) > room) continue;
+    const auto cells = std::make_shared<const Cells>(forest, shift, censored, n_threads, monitor);
+    // What does not fit its bytes may take as much again.
+    return cells->bytes() <= 2 * room ? cells : nullptr;
   }
-  return 0;
+  return nullptr;
 }
 
 Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
-    : shift_(shift),
-      n_cells_(n_runs(forest.n_rows, shift_)),
-      censored_(censored),
-      stride_(record_size(n_cells_, censored)) {
-  const std::size_t leaves = forest.leaf_start.size() - forest.n_trees();
-  // The last vector of the last record reaches behind it.
-  data_.resize(leaves * stride_ + kSixteen);
-  const std::size_t cell_rows = std::size_t{1} << shift_;
-  parallel_for(forest.n_trees(), n_threads, monitor, [&](std::size_t t, int) {
-    std::vector<Rank> room;
-    struct Count {
-      std::uint32_t number = 0;
-      std::uint64_t places = 0;
-      std::uint16_t mean(std::size_t most) const {
-        return static_cast<std::uint16_t>(number == 0 ? 0 : places * 255 / (number * most));
+    : layout_(forest.n_rows, shift, censored) {
+  data_.resize(n_leaves(forest) * layout_.bytes);
+  std::vector<std::vector<std::uint8_t>> more(forest.n_trees());
+  parallel_for(forest.n_trees(), n_threads, monitor,
+               [&](std::size_t t, int) { more[t] = write(forest, t); });
+  // Records of numbers that did not fit stand behind all others, and are found from there.
+  for (std::size_t t = 0; t < more.size(); ++t) {
+    const auto before = static_cast<std::uint32_t>(data_.size() / layout_.bytes);
+    data_.insert(data_.end(), more[t].begin(), more[t].end());
+    const auto link = [&](std::size_t from, std::size_t end) {
+      for (std::size_t i = from; i < end; ++i) {
+        std::uint8_t* const to = data_.data() + i * layout_.bytes + layout_.next;
+        std::uint32_t number;
+        std::memcpy(&number, to, sizeof(number));
+        if (number != 0) put(number + before - 1, to, 0);
       }
     };
-    std::vector<std::array<Count, 2>> counts(n_cells_);
-    for (LeafId id = 0; id < forest.n_leaves(t); ++id) {
-      const Leaf leaf = forest.leaf(t, id);
-      const std::span<const Rank> ranks = forest.leaf_members(t, id, room);
-      std::fill(counts.begin(), counts.end(), std::array<Count, 2>{});
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        Count& count = counts[ranks[i] >> shift_][forest.members.low[leaf.first + i] >> kPlaceBits];
-        ++count.number;
-        count.places += ranks[i] & (cell_rows - 1);
-      }
-      std::uint16_t* const record = data_.data() + leaf.number * stride_;
-      std::uint16_t begin = 0;
-      for (std::size_t k = 0; k < n_cells_; ++k) {
-        const auto& [censoring, event] = counts[k];
-        record[k] = begin;
-        begin = static_cast<std::uint16_t>(begin + censoring.number + event.number);
-        if (!censored_) continue;
-        record[n_cells_ + 1 + k] = static_cast<std::uint16_t>(event.number);
-        record[2 * n_cells_ + 1 + k] =
-            static_cast<std::uint16_t>(event.mean(cell_rows) | censoring.mean(cell_rows) << 8);
-      }
-      record[n_cells_] = begin;
+    if (more[t].empty()) continue;
+    const std::size_t first = forest.leaf(t, 0).number;
+    link(first, first + forest.n_leaves(t));
+    link(before, data_.size() / layout_.bytes);
+  }
+  // The last vector of the last record reaches behind it.
+  data_.resize(data_.size() + kSixteen);
+}
+
+// What a leaf has in a cell.
+struct Cells::Count {
+  std::int32_t number = 0;
+  std::int32_t places = 0;  // distances from the middle of the cell, in half ranks, then in units
+};
+
+// Moves what fits its bytes to a record. Returns whether anything is left.
+bool Cells::write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const {
+  bool left = false;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    auto& [censorings, events] = counts[k];
+    record[k] = take<std::uint8_t>(events.number);
+    left = left || events.number != 0;
+    if (!layout_.censored) continue;
+    record[layout_.censorings + k] = take<std::uint8_t>(censorings.number);
+    record[layout_.event_places + k] = take<std::int8_t>(events.places);
+    record[layout_.censored_places + k] = take<std::int8_t>(censorings.places);
+    left = left || censorings.number != 0 || events.places != 0 || censorings.places != 0;
+  }
+  return left;
+}
+
+// Writes the records of a tree. Returns those of numbers that did not fit, which are told by their
+// place in them, from one on.
+std::vector<std::uint8_t> Cells::write(const Forest& forest, std::size_t tree) {
+  const auto cell_rows = std::int32_t{1} << layout_.shift;
+  const double unit = 2 * kPlaceUnit * cell_rows;
+  std::vector<std::uint8_t> more;
+  std::vector<Rank> room;
+  std::vector<std::array<Count, 2>> counts(layout_.n_cells);  // censorings, events
+  for (LeafId id = 0; id < forest.n_leaves(tree); ++id) {
+    const Leaf leaf = forest.leaf(tree, id);
+    const std::span<const Rank> ranks = forest.leaf_members(tree, id, room);
+    std::ranges::fill(counts, std::array<Count, 2>{});
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      const std::size_t event = forest.members.low[leaf.first + i] >> kPlaceBits;
+      Count& count = counts[ranks[i] >> layout_.shift][event];
+      ++count.number;
+      const auto place = static_cast<std::int32_t>(ranks[i] & ((Rank{1} << layout_.shift) - 1));
+      count.places += 2 * place + 1 - cell_rows;
     }
-  });
+    std::uint8_t* record = data_.data() + leaf.number * layout_.bytes;
+    std::uint16_t begin = 0;
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+      if (k % 8 == 0) put(begin, record + layout_.begins, k / 8);
+      for (Count& count : counts[k]) {
+        begin = static_cast<std::uint16_t>(begin + count.number);
+        count.places = static_cast<std::int32_t>(std::lround(count.places / unit));
+      }
+    }
+    while (write_some(counts, record)) {
+      put(static_cast<std::uint32_t>(more.size() / layout_.bytes + 1), record + layout_.next, 0);
+      more.resize(more.size() + layout_.bytes);
+      record = more.data() + more.size() - layout_.bytes;
+    }
+  }
+  return more;
 }
 
 void Cells::add_up(Isa isa, std::span<const Leaf> leaves, Sums& sums) const {
-  sums.records.resize(leaves.size());
-  sums.shares.resize(leaves.size());
-  for (std::size_t t = 0; t < leaves.size(); ++t) {
-    sums.records[t] = record(leaves[t]);
-    sums.shares[t] = 1.0f / static_cast<float>(leaves[t].size);
-  }
-  const std::size_t room = (n_cells_ + kSixteen - 1) / kSixteen * kSixteen;
+  sums.records.clear();
+  sums.shares.clear();
+  for (const Leaf& leaf : leaves)
+    for (const auto* from = record(leaf.number); from != nullptr; from = next(from)) {
+      sums.records.push_back(from);
+      sums.shares.push_back(1.0f / static_cast<float>(leaf.size));
+    }
+  const std::size_t room = (layout_.n_cells + kSixteen - 1) / kSixteen * kSixteen;
   for (auto* const sum : {&sums.events, &sums.censored, &sums.event_places, &sums.censored_places})
-    sum->resize(room);
-  dispatch<AddCells>(isa, n_cells_, censored_, sums);
+    sum->assign(room, 0.0f);
+  dispatch<AddCells>(isa, layout_, sums);
 }
 
 }  // namespace cqrf

@@ -1,11 +1,11 @@
 // What leaves hold by *cells*, long runs of ranks: sums over cells instead of members.
 //
-// For every leaf and cell: where its members of the cell begin, how many of them are events, and
-// the mean places of events and of censorings in the cell. All of it is added up over the leaves of
-// a test point; D and C are the weights of events and censorings in a cell, x_D and x_C their mean
-// places, from 0 to 1, and R_0 and R_1 the weights from the cell on and behind it. If events and
-// censorings came in the same proportion throughout the cell, S would fall in it by the factor
-// (R_1 / R_0)^(D / (D + C)). The order in which they do come changes its logarithm by
+// For every leaf and cell: how many of its members are events and censorings, and how far they
+// stand from the middle of the cell. All of it is added up over the leaves of a test point; D and C
+// are the weights of events and censorings in a cell, x_D and x_C their mean places, from 0 to 1,
+// and R_0 and R_1 the weights from the cell on and behind it. If events and censorings came in the
+// same proportion throughout the cell, S would fall in it by the factor (R_1 / R_0)^(D / (D + C)).
+// The order in which they do come changes its logarithm by
 //
 //   D C / R^2 (x_C - x_D),   R = (R_0 + R_1) / 2,
 //
@@ -13,11 +13,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "../parallel.hpp"
+#include "../prefetch.hpp"
 #include "../simd.hpp"
 #include "forest.hpp"
 
@@ -28,56 +33,112 @@ inline std::size_t n_runs(std::size_t n_rows, int shift) { return ((n_rows - 1) 
 
 class Cells {
  public:
-  static constexpr int kLevelBits = 8;  // levels of a cell, as a power of two, at most
+  static constexpr int kLevelBits = 8;        // levels of a cell, as a power of two, at most
+  static constexpr double kPlaceUnit = 0.25;  // of a cell, in which places are told
 
-  // The size of the cells of a forest, as a power of two: no more than `most` cells, and so few
-  // that they take at most a quarter of the memory of the members. Zero where that leaves too few
-  // of them, or where two bytes do not tell a place in a leaf.
-  static int shift_for(const Forest& forest, std::size_t most, bool censored);
+  // A record of a leaf, in bytes: numbers of events, (n_cells,); with censoring, numbers of
+  // censorings and sums of the places of events and of censorings, (n_cells,) each; where the
+  // members of every eighth cell begin, two bytes each; and the number of the record, four bytes,
+  // that has what is left of numbers that do not fit a byte, or zero.
+  struct Layout {
+    Layout(std::size_t n_rows, int cell_shift, bool with_censoring);
+
+    int shift;  // the size of a cell, as a power of two
+    bool censored;
+    std::size_t n_cells;
+    // Where each of them begins.
+    std::size_t censorings;
+    std::size_t event_places;
+    std::size_t censored_places;
+    std::size_t begins;
+    std::size_t next;
+    std::size_t bytes;  // in all
+  };
+
+  // The finest cells of a forest that pay, at most `most` of them, in a third of the memory of the
+  // members or in little; null where there would be too few of them, or where two bytes do not tell
+  // a place in a leaf.
+  static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
+                                           int n_threads, Monitor& monitor);
 
   Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor);
 
-  std::size_t size() const { return n_cells_; }
-  std::size_t bytes() const { return data_.size() * sizeof(data_.front()); }
-  int shift() const { return shift_; }
+  std::size_t size() const { return layout_.n_cells; }
+  std::size_t bytes() const { return data_.size(); }
+  int shift() const { return layout_.shift; }
   // Levels of a cell are many: members of a leaf that follow each other in the same level would
   // wait for one another.
-  int level_shift() const { return std::max(0, shift_ - kLevelBits); }
+  int level_shift() const { return std::max(0, layout_.shift - kLevelBits); }
 
   // The members of a leaf that lie in a cell: places in the leaf.
-  std::size_t begin(const Leaf& leaf, std::size_t cell) const { return record(leaf)[cell]; }
-  std::size_t end(const Leaf& leaf, std::size_t cell) const { return record(leaf)[cell + 1]; }
+  struct Run {
+    std::size_t begin;
+    std::size_t size;
+  };
+  Run run(const Leaf& leaf, std::size_t cell) const {
+    const std::uint8_t* from = record(leaf.number);
+    std::uint16_t begin;
+    std::memcpy(&begin, from + layout_.begins + cell / 8 * sizeof(begin), sizeof(begin));
+    Run run{begin, 0};
+    do {
+      count(from, cell, run);
+      if (layout_.censored) count(from + layout_.censorings, cell, run);
+      from = next(from);
+    } while (from != nullptr);
+    return run;
+  }
 
-  // Weights of a test point by cells, in whole vectors: (size(),) and some more.
+  // Weights of a test point, in whole vectors: (size(),) and some more.
   struct Sums {
     std::vector<float> events;
     std::vector<float> censored;
-    std::vector<float> event_places;  // weights times places, from 0 to 255
+    // Weights times distances from the middle of the cell, in units of kPlaceUnit.
+    std::vector<float> event_places;
     std::vector<float> censored_places;
-    std::vector<const std::uint16_t*> records;  // of the leaves
-    std::vector<float> shares;                  // one by the size of each leaf
+    std::vector<const std::uint8_t*> records;  // of the leaves
+    std::vector<float> shares;                 // one by the size of the leaf, for every record
   };
   void add_up(Isa isa, std::span<const Leaf> leaves, Sums& sums) const;
 
   // Asks memory for a leaf that is soon to be added up.
   void prefetch(const Leaf& leaf) const {
-    constexpr std::size_t kCacheLine = 64 / sizeof(std::uint16_t);
-    const std::uint16_t* const from = record(leaf);
-    for (std::size_t i = 0; i < stride_; i += kCacheLine) __builtin_prefetch(from + i);
+    constexpr std::size_t kCacheLine = 64;
+    const std::uint8_t* const from = record(leaf.number);
+    for (std::size_t i = 0; i < layout_.bytes; i += kCacheLine) cqrf::prefetch(from + i);
   }
 
  private:
-  const std::uint16_t* record(const Leaf& leaf) const {
-    return data_.data() + leaf.number * stride_;
+  const std::uint8_t* record(std::size_t number) const {
+    return data_.data() + number * layout_.bytes;
+  }
+  const std::uint8_t* next(const std::uint8_t* record_of) const {
+    std::uint32_t number;
+    std::memcpy(&number, record_of + layout_.next, sizeof(number));
+    return number == 0 ? nullptr : record(number);
   }
 
-  int shift_;
-  std::size_t n_cells_;
-  bool censored_;
-  std::size_t stride_;
-  // (leaves, stride): begins, (n_cells + 1,); with censoring, numbers of events, (n_cells,), and
-  // mean places, (n_cells,): those of events in the lower byte, those of censorings in the higher.
-  std::vector<std::uint16_t> data_;
+  // Adds the number of a cell, and to the begin those of the cells before it, of its eight.
+  static void count(const std::uint8_t* numbers, std::size_t cell, Run& run) {
+    run.size += numbers[cell];
+    if constexpr (std::endian::native == std::endian::little) {
+      // Eight bytes are added in pairs, then all pairs at once.
+      constexpr std::uint64_t kPairs = 0x00ff00ff00ff00ff;
+      constexpr std::uint64_t kOnes = 0x0001000100010001;
+      std::uint64_t eight;
+      std::memcpy(&eight, numbers + cell / 8 * 8, sizeof(eight));
+      eight &= (std::uint64_t{1} << cell % 8 * 8) - 1;
+      run.begin += ((eight & kPairs) + (eight >> 8 & kPairs)) * kOnes >> 48;
+    } else {
+      for (std::size_t i = cell / 8 * 8; i < cell; ++i) run.begin += numbers[i];
+    }
+  }
+
+  struct Count;
+  bool write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const;
+  std::vector<std::uint8_t> write(const Forest& forest, std::size_t tree);
+
+  Layout layout_;
+  std::vector<std::uint8_t> data_;  // (leaves and more, layout_.bytes)
 };
 
 }  // namespace cqrf

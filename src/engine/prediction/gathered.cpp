@@ -3,63 +3,66 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../prefetch.hpp"
+
 namespace cqrf {
 namespace {
 
 constexpr std::size_t kTogether = 32;
-// Leaves lie far apart in memory: the next ones are on their way while one is copied.
-constexpr std::size_t kAhead = 6;
 
 }  // namespace
 
 // Writes up to 32 numbers behind the last member of a run.
 struct GatheredMembers::Copy {
   template <Isa>
-  CQRF_KERNEL static void run(GatheredMembers& self, std::span<const Leaf> leaves,
-                              std::span<const std::uint32_t> cells) {
+  CQRF_KERNEL static void run(GatheredMembers& self) {
     const std::span<const std::uint16_t> members = self.forest_.members.low;
-    for (std::size_t t = 0; t < leaves.size(); ++t) {
-      if (t + kAhead < leaves.size())
-        for (const std::uint32_t cell : cells)
-          __builtin_prefetch(members.data() + leaves[t + kAhead].first +
-                             self.cells_.begin(leaves[t + kAhead], cell));
-      const Leaf& leaf = leaves[t];
-      const float one = 1.0f / static_cast<float>(leaf.size);
-      for (const std::uint32_t cell : cells) {
-        Run& to = self.runs_[cell];
-        std::uint16_t* low = self.low_.data() + to.begin + to.size;
-        float* share = self.share_.data() + to.begin + to.size;
-        std::size_t begin = leaf.first + self.cells_.begin(leaf, cell);
-        const std::size_t end = leaf.first + self.cells_.end(leaf, cell);
-        to.size += end - begin;
-        do {
-          const std::size_t count =
-              begin + kTogether <= members.size() ? kTogether : members.size() - begin;
-          if (count == kTogether) [[likely]]
-            std::memcpy(low, members.data() + begin, kTogether * sizeof(std::uint16_t));
-          else
-            std::memcpy(low, members.data() + begin, count * sizeof(std::uint16_t));
-          std::fill_n(share, kTogether, one);
-          low += kTogether;
-          share += kTogether;
-          begin += kTogether;
-        } while (begin < end);
-      }
+    std::uint16_t* low = self.low_.data() + self.end_;
+    float* share = self.share_.data() + self.end_;
+    for (const Piece& piece : self.pieces_) {
+      std::size_t from = piece.begin;
+      std::size_t i = 0;
+      do {
+        if (from + kTogether <= members.size()) [[likely]]
+          std::memcpy(low + i, members.data() + from, kTogether * sizeof(std::uint16_t));
+        else
+          std::memcpy(low + i, members.data() + from,
+                      (members.size() - from) * sizeof(std::uint16_t));
+        std::fill_n(share + i, kTogether, piece.share);
+        i += kTogether;
+        from += kTogether;
+      } while (i < piece.size);
+      low += piece.size;
+      share += piece.size;
     }
   }
 };
 
 void GatheredMembers::gather(std::span<const Leaf> leaves, std::span<const std::uint32_t> cells) {
+  const std::uint16_t* const members = forest_.members.low.data();
+  pieces_.resize(cells.size() * leaves.size());
+  Piece* to = pieces_.data();
+  std::size_t end = end_;
   for (const std::uint32_t cell : cells) {
-    runs_[cell] = {end_, 0};
-    for (const Leaf& leaf : leaves) end_ += cells_.end(leaf, cell) - cells_.begin(leaf, cell);
-    end_ += kTogether;
+    const std::size_t begin = end;
+    for (const Leaf& leaf : leaves) {
+      const Cells::Run run = cells_.run(leaf, cell);
+      *to = {leaf.first + run.begin, static_cast<std::uint32_t>(run.size),
+             1.0f / static_cast<float>(leaf.size)};
+      // Leaves lie far apart in memory: all are on their way before the first one is copied.
+      prefetch(members + to->begin);
+      prefetch(members + to->begin + to->size);
+      end += run.size;
+      ++to;
+    }
+    runs_[cell] = {begin, end - begin};
   }
-  if (low_.size() < end_) {
-    low_.resize(end_);
-    share_.resize(end_);
+  if (low_.size() < end + kTogether) {
+    low_.resize(end + kTogether);
+    share_.resize(end + kTogether);
   }
-  dispatch<Copy>(isa_, *this, leaves, cells);
+  dispatch<Copy>(isa_, *this);
+  end_ = end;
 }
 
 }  // namespace cqrf

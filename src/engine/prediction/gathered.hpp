@@ -42,12 +42,18 @@ class GatheredMembers {
     std::size_t begin = 0;
     std::size_t size = 0;
   };
+  struct Piece {  // what one leaf has in a cell
+    std::size_t begin;
+    std::uint32_t size;
+    float share;
+  };
   struct Copy;
 
   const Forest& forest_;
   const Cells& cells_;
   Isa isa_;
-  std::vector<Run> runs_;  // by cell
+  std::vector<Run> runs_;      // by cell
+  std::vector<Piece> pieces_;  // (cells, leaves) that are being gathered
   std::size_t end_ = 0;
   std::vector<std::uint16_t> low_;
   std::vector<float> share_;

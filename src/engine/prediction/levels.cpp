@@ -104,7 +104,7 @@ double LevelCurve::cell_factor(std::size_t cell) const {
   if (censored == 0 || after == 0) return kept;
   const double places =
       double{sums_.censored_places[cell]} / censored - double{sums_.event_places[cell]} / events;
-  const double order = double{doubt_[cell]} * places / 255;
+  const double order = double{doubt_[cell]} * places * Cells::kPlaceUnit;
   // Terms of higher order are left out: without them, S might rise.
   return std::min(1.0, std::exp(std::log(kept) * events / (events + censored) + order));
 }
@@ -132,7 +132,8 @@ void LevelCurve::add(const Leaf& leaf) {
   const int shift = shift_;
   // The event bit is the highest: shifted, it leads to the second half of the block.
   const auto add_run = [=](float* weight, const std::uint16_t* from, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) weight[from[i] >> shift] += share;
+    for (const std::uint16_t* const end = from + size; from != end; ++from)
+      weight[std::size_t{*from} >> shift] += share;
   };
   const std::size_t stride = 2 * per_block();
   if (members.counted()) {

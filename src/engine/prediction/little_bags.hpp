@@ -43,10 +43,10 @@ struct LittleBagsAnswer {
 
   void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker& worker) const {
     // Found a second time: the line of prediction does not hand leaves on.
-    source.prepare(row, row + 1, worker.block);
+    source.prepare({&row, 1}, worker.block);
     for (std::size_t j = row * n_times; j < (row + 1) * n_times; ++j) {
       set_influence(curve, times[j], worker.influence);
-      add_up(row, worker, between[j], noise[j]);
+      add_up(worker, between[j], noise[j]);
     }
   }
 
@@ -77,14 +77,14 @@ struct LittleBagsAnswer {
     }
   }
 
-  void add_up(std::size_t row, Worker& worker, double& between_groups, double& noise) const {
+  void add_up(Worker& worker, double& between_groups, double& noise) const {
     const std::size_t groups = source.n_trees() / group_size;
     double squares = 0;
     double group_squares = 0;
     for (std::size_t g = 0; g < groups; ++g) {
       double sum = 0;
       for (std::size_t t = g * group_size; t < (g + 1) * group_size; ++t) {
-        const double u = source.leaf_mean(row, t, worker.block, worker.influence);
+        const double u = source.leaf_mean(0, t, worker.block, worker.influence);
         squares += u * u;
         sum += u;
       }

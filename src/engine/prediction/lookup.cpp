@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-
-#include "../lanes.hpp"
+#include <type_traits>
 
 #if CQRF_X86
 #include <immintrin.h>
@@ -13,84 +12,65 @@
 namespace cqrf {
 namespace {
 
-constexpr std::size_t kTogether = 32;
+constexpr std::size_t kSixteen = 16;
 
-// Bit j is set where the place of low[j] lies in one of n ranges, [first, first + more]; 32
-// members.
+// Members of a run that the filter may have: their ranks, and what they add to weights. Returns how
+// many there are; there is room for all of them and for fifteen more.
 #if CQRF_X86
-CQRF_AVX512 inline std::uint32_t bits_avx512(const std::uint16_t* low, const std::uint16_t* first,
-                                             const std::uint16_t* more, std::size_t n) {
-  const __m512i place = _mm512_and_si512(_mm512_loadu_si512(low), _mm512_set1_epi16(kPlace));
-  __mmask32 in = 0;
-  for (std::size_t r = 0; r < n; ++r) {
-    const __m512i from = _mm512_set1_epi16(static_cast<short>(first[r]));
-    const __m512i most = _mm512_set1_epi16(static_cast<short>(more[r]));
-    in |= _mm512_cmple_epu16_mask(_mm512_sub_epi16(place, from), most);
+template <class ShareOf>
+CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t size,
+                                           const PlaceFilter& filter, Rank block,
+                                           const ShareOf& share_of, Rank* ranks, float* shares) {
+  const __m512i table = _mm512_loadu_si512(filter.words.data());
+  const __m512i in_part = _mm512_set1_epi32(filter.mask);
+  const __m128i shift = _mm_cvtsi32_si128(filter.shift);
+  const __m512i place = _mm512_set1_epi32(kPlace);
+  const __m512i first = _mm512_set1_epi32(static_cast<int>(block << kPlaceBits));
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < size; i += kSixteen) {
+    const std::size_t left = std::min(kSixteen, size - i);
+    const auto some = static_cast<__mmask16>((1u << left) - 1);
+    const __m256i halves = _mm256_maskz_loadu_epi16(some, low + i);
+    const __m512i members = _mm512_maskz_cvtepu16_epi32(some, halves);
+    const __m512i bits = _mm512_maskz_srl_epi32(some, _mm512_and_si512(members, in_part), shift);
+    const __m512i word = _mm512_maskz_srli_epi32(some, bits, 5);
+    const __m512i words = _mm512_maskz_permutexvar_epi32(some, word, table);
+    const __m512i bit = _mm512_and_si512(bits, _mm512_set1_epi32(31));
+    const __m512i tested = _mm512_maskz_srlv_epi32(some, words, bit);
+    const __mmask16 in = _mm512_mask_test_epi32_mask(some, tested, _mm512_set1_epi32(1));
+    const __m512i rank = _mm512_add_epi32(_mm512_and_si512(members, place), first);
+    _mm512_storeu_si512(ranks + found, _mm512_maskz_compress_epi32(in, rank));
+    if constexpr (std::is_pointer_v<ShareOf>)
+      _mm512_storeu_ps(shares + found,
+                       _mm512_maskz_compress_ps(in, _mm512_maskz_loadu_ps(some, share_of + i)));
+    else
+      _mm512_storeu_ps(shares + found, _mm512_set1_ps(share_of));
+    found += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
   }
-  return in;
-}
-
-CQRF_AVX2 inline std::uint32_t bits_avx2(const std::uint16_t* low, const std::uint16_t* first,
-                                         const std::uint16_t* more, std::size_t n) {
-  const __m256i mask = _mm256_set1_epi16(kPlace);
-  const auto* const vectors = reinterpret_cast<const __m256i*>(low);
-  const __m256i left = _mm256_and_si256(_mm256_loadu_si256(vectors), mask);
-  const __m256i right = _mm256_and_si256(_mm256_loadu_si256(vectors + 1), mask);
-  __m256i in_left = _mm256_setzero_si256();
-  __m256i in_right = _mm256_setzero_si256();
-  for (std::size_t r = 0; r < n; ++r) {
-    const __m256i from = _mm256_set1_epi16(static_cast<short>(first[r]));
-    const __m256i most = _mm256_set1_epi16(static_cast<short>(more[r]));
-    const __m256i a = _mm256_sub_epi16(left, from);
-    const __m256i b = _mm256_sub_epi16(right, from);
-    in_left = _mm256_or_si256(in_left, _mm256_cmpeq_epi16(_mm256_min_epu16(a, most), a));
-    in_right = _mm256_or_si256(in_right, _mm256_cmpeq_epi16(_mm256_min_epu16(b, most), b));
-  }
-  // Packing takes halves of both in turn.
-  const __m256i flags = _mm256_permute4x64_epi64(_mm256_packs_epi16(in_left, in_right), 0xd8);
-  return static_cast<std::uint32_t>(_mm256_movemask_epi8(flags));
+  return found;
 }
 #endif
 
-template <Isa kIsa>
-CQRF_KERNEL std::uint32_t bits_in_ranges(const std::uint16_t* low, const std::uint16_t* first,
-                                         const std::uint16_t* more, std::size_t n) {
-#if CQRF_X86
-  if constexpr (kIsa == Isa::kAvx512) return bits_avx512(low, first, more, n);
-  if constexpr (kIsa == Isa::kAvx2) return bits_avx2(low, first, more, n);
-#endif
-  std::array<std::uint8_t, kTogether> in{};
-  for (std::size_t r = 0; r < n; ++r)
-    for (std::size_t j = 0; j < kTogether; ++j) {
-      const auto place = static_cast<std::uint16_t>((low[j] & kPlace) - first[r]);
-      in[j] |= place <= more[r] ? kFlag : std::uint8_t{0};
-    }
-  return static_cast<std::uint32_t>(flag_bits(in.data()) | flag_bits(in.data() + kLanes) << kLanes);
-}
-
-// Calls take(i) for the members of a run, low[i], with a place in one of some ranges.
+// share_of: one for all members, or one for each.
 struct FindMembers {
-  template <Isa kIsa, class Take>
-  CQRF_KERNEL static void run(const std::uint16_t* low, std::size_t size,
-                              const std::uint16_t* first, const std::uint16_t* more, std::size_t n,
-                              Take& take) {
-    std::array<std::uint16_t, kTogether> few;
-    if (size < kTogether) {
-      few.fill(0);
-      std::copy_n(low, size, few.begin());
-      std::uint32_t bits = bits_in_ranges<kIsa>(few.data(), first, more, n);
-      bits &= (std::uint32_t{1} << size) - 1;
-      for (; bits != 0; bits &= bits - 1) take(static_cast<std::size_t>(std::countr_zero(bits)));
-      return;
+  template <Isa kIsa, class ShareOf>
+  CQRF_KERNEL static std::size_t run(const std::uint16_t* low, std::size_t size,
+                                     const PlaceFilter& filter, Rank block, const ShareOf& share_of,
+                                     Rank* ranks, float* shares) {
+#if CQRF_X86
+    if constexpr (kIsa == Isa::kAvx512)
+      return find_avx512(low, size, filter, block, share_of, ranks, shares);
+#endif
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      ranks[found] = (block << kPlaceBits) + (low[i] & kPlace);
+      if constexpr (std::is_pointer_v<ShareOf>)
+        shares[found] = share_of[i];
+      else
+        shares[found] = share_of;
+      found += filter.has(low[i]);
     }
-    for (std::size_t i = 0; i < size; i += kTogether) {
-      // The last 32 are looked at again where fewer are left, without those seen before.
-      const std::size_t at = std::min(i, size - kTogether);
-      std::uint32_t bits = bits_in_ranges<kIsa>(low + at, first, more, n);
-      bits &= ~std::uint32_t{0} << (i - at);
-      for (; bits != 0; bits &= bits - 1)
-        take(at + static_cast<std::size_t>(std::countr_zero(bits)));
-    }
+    return found;
   }
 };
 
@@ -116,91 +96,93 @@ void RankLookup::want(std::size_t level) {
 
 void RankLookup::look_up(std::span<const Leaf> leaves) {
   if (!waiting()) return;
-  weight_.resize(levels_.size() << shift_, 0.0);
   divide();
+  n_members_ = 0;
   if (gathered_) {
     for (const Part& part : parts_) {
       const MemberRun run = gathered_->run(part.number);
       find(part, part.number >> (kPlaceBits - gathered_->cell_shift()), run.low, run.size,
-           [=](std::size_t i) { return double{run.share[i]}; });
+           run.share);
     }
   } else {
     for (const Leaf& leaf : leaves) look_through(leaf);
   }
+  add_up();
   n_found_ = levels_.size();
 }
 
-// The levels that wait as ranges of places.
+// The levels that wait, by blocks or cells.
 void RankLookup::divide() {
   parts_.clear();
-  first_.clear();
-  more_.clear();
   std::sort(levels_.begin() + static_cast<std::ptrdiff_t>(n_found_), levels_.end());
   const int part_bits = gathered_ ? gathered_->cell_shift() : kPlaceBits;
-  std::size_t next = 0;
   for (std::size_t i = n_found_; i < levels_.size(); ++i) {
     const std::size_t begin = std::size_t{levels_[i]} << shift_;
     const std::size_t number = begin >> part_bits;
-    const bool new_part = parts_.empty() || parts_.back().number != number;
-    if (new_part) parts_.push_back({number, first_.size(), 0});
-    if (new_part || begin != next) {
-      first_.push_back(static_cast<std::uint16_t>(begin & kPlace));
-      more_.push_back(static_cast<std::uint16_t>(level_size() - 1));
-      ++parts_.back().size;
-    } else {
-      more_.back() = static_cast<std::uint16_t>(more_.back() + level_size());
-    }
-    next = begin + level_size();
+    if (parts_.empty() || parts_.back().number != number)
+      parts_.push_back({number, PlaceFilter(part_bits)});
+    parts_.back().filter.add(begin, level_size());
   }
 }
 
 void RankLookup::look_through(const Leaf& leaf) {
   const PackedMembers& members = forest_.members;
-  const double share = 1.0 / static_cast<double>(leaf.size);
-  const auto share_of = [=](std::size_t) { return share; };
+  const float share = 1.0f / static_cast<float>(leaf.size);
   const std::uint16_t* low = members.low.data() + leaf.first;
   if (members.counted()) {
     const auto counts = members.counts(leaf);
     std::size_t block = 0;
     for (const Part& part : parts_) {
       for (; block < part.number; ++block) low += counts[block];
-      find(part, block, low, counts[block], share_of);
+      find(part, block, low, counts[block], share);
     }
   } else if (members.block.empty()) {
-    find(parts_.front(), 0, low, leaf.size, share_of);
+    find(parts_.front(), 0, low, leaf.size, share);
   } else {
-    for (std::size_t i = 0; i < leaf.size; ++i)
-      sift(members.block_of(leaf.first + i), low + i, 1, share_of);
+    std::size_t begin = 0;
+    for (const Part& part : parts_) {
+      const auto in_block = [&](std::size_t i) { return members.block_of(leaf.first + i); };
+      while (begin < leaf.size && in_block(begin) < part.number) ++begin;
+      std::size_t end = begin;
+      while (end < leaf.size && in_block(end) == part.number) ++end;
+      find(part, part.number, low + begin, end - begin, share);
+      begin = end;
+    }
   }
 }
 
-// The members of a run that lie in the ranges of a part.
+// The members of a run that lie in levels of a part, and some more.
 template <class ShareOf>
 void RankLookup::find(const Part& part, std::size_t block, const std::uint16_t* low,
                       std::size_t size, ShareOf share_of) {
-  if (part.size > kFewRanges) return sift(block, low, size, share_of);
-  const std::uint32_t* const slot = slot_.data() + block * per_block();
-  const int shift = shift_;
-  double* const weight = weight_.data();
-  auto take = [=](std::size_t i) {
-    const std::size_t place = low[i] & kPlace;
-    weight[slot[place >> shift] + (place & ((std::size_t{1} << shift) - 1))] += share_of(i);
-  };
-  dispatch<FindMembers>(isa_, low, size, first_.data() + part.begin, more_.data() + part.begin,
-                        part.size, take);
+  if (ranks_.size() < n_members_ + size + kSixteen) {
+    ranks_.resize(2 * (n_members_ + size + kSixteen));
+    shares_.resize(ranks_.size());
+  }
+  n_members_ +=
+      dispatch<FindMembers>(isa_, low, size, part.filter, static_cast<Rank>(block), share_of,
+                            ranks_.data() + n_members_, shares_.data() + n_members_);
 }
 
-// The same, one member after the other.
-template <class ShareOf>
-void RankLookup::sift(std::size_t block, const std::uint16_t* low, std::size_t size,
-                      ShareOf share_of) {
-  const std::uint32_t* const slot = slot_.data() + block * per_block();
+// Weights of the levels that wait, from the members that were found. What the others add is not
+// looked at: it goes to several places, since additions to one would wait for each other.
+void RankLookup::add_up() {
   const std::size_t waiting = n_found_ << shift_;
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::uint16_t place = low[i] & kPlace;
-    const std::uint32_t to = slot[place >> shift_];
-    if (to != kNone && to >= waiting) weight_[to + (place & (level_size() - 1))] += share_of(i);
+  const std::size_t others = levels_.size() << shift_;
+  weight_.resize(others + kSixteen, 0.0);
+  const std::uint32_t* const slots = slot_.data();
+  double* const weight = weight_.data();
+  const int shift = shift_;
+  const Rank in_level = static_cast<Rank>(level_size() - 1);
+  for (std::size_t i = 0; i < n_members_; ++i) {
+    const std::size_t slot = slots[ranks_[i] >> shift];
+    const std::size_t at = slot + (ranks_[i] & in_level);
+    const std::size_t other = others + i % kSixteen;
+    // Without a branch, which would be mispredicted.
+    const std::size_t wanted = -static_cast<std::size_t>((slot >= waiting) & (slot != kNone));
+    weight[other ^ ((other ^ at) & wanted)] += double{shares_[i]};
   }
+  weight_.resize(others);
 }
 
 }  // namespace cqrf

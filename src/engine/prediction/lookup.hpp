@@ -1,9 +1,12 @@
 // The weights of single ranks, looked up among the members of a test point's leaves.
 //
-// Ranks are asked for by levels (levels.hpp). Members are in order, so those of a level stand
-// together; they are found by comparing many members at once with the ranges that are asked for.
+// Ranks are asked for by levels (levels.hpp). A filter of 512 bits, for as many runs of places,
+// tells most of the members that are not asked for, many at once; the others are looked up one by
+// one.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,6 +16,30 @@
 #include "gathered.hpp"
 
 namespace cqrf {
+
+// Some places of a block of ranks, or of a cell.
+struct PlaceFilter {
+  static constexpr int kBits = 9;  // of them, as a power of two
+
+  explicit PlaceFilter(int place_bits)
+      : mask(static_cast<std::uint16_t>((1u << place_bits) - 1)),
+        shift(std::max(0, place_bits - kBits)) {}
+
+  void add(std::size_t begin, std::size_t size) {
+    for (std::size_t bit = (begin & mask) >> shift; bit <= ((begin & mask) + size - 1) >> shift;
+         ++bit)
+      words[bit / 32] |= std::uint32_t{1} << bit % 32;
+  }
+  // Whether the place of a member may be one of them.
+  bool has(std::uint16_t low) const {
+    const std::size_t bit = (low & mask) >> shift;
+    return words[bit / 32] >> bit % 32 & 1;
+  }
+
+  std::uint16_t mask;
+  int shift;
+  std::array<std::uint32_t, (1 << kBits) / 32> words{};
+};
 
 class RankLookup {
  public:
@@ -36,25 +63,20 @@ class RankLookup {
 
  private:
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-  // More ranges than this in a run are sooner found one member after the other.
-  static constexpr std::size_t kFewRanges = 12;
-  // A block of ranks (members.hpp), or a cell, and the ranges that are asked for there: `size` of
-  // them, from `begin` on.
+  // A block of ranks (members.hpp), or a cell, and what is asked for there.
   struct Part {
     std::size_t number;
-    std::size_t begin;
-    std::size_t size;
+    PlaceFilter filter;
   };
 
   std::size_t level_size() const { return std::size_t{1} << shift_; }
   std::size_t per_block() const { return kBlockRows >> shift_; }
   void divide();
   void look_through(const Leaf& leaf);
+  void add_up();
   template <class ShareOf>
   void find(const Part& part, std::size_t block, const std::uint16_t* low, std::size_t size,
             ShareOf share_of);
-  template <class ShareOf>
-  void sift(std::size_t block, const std::uint16_t* low, std::size_t size, ShareOf share_of);
 
   const Forest& forest_;
   Isa isa_;
@@ -65,8 +87,10 @@ class RankLookup {
   std::vector<std::uint32_t> levels_;  // that were asked for
   std::size_t n_found_ = 0;            // of them; the others wait
   std::vector<Part> parts_;
-  std::vector<std::uint16_t> first_;  // of the ranges in every part: the first place,
-  std::vector<std::uint16_t> more_;   // and how many follow it
+  // Members that may be in levels that wait.
+  std::size_t n_members_ = 0;
+  std::vector<Rank> ranks_;
+  std::vector<float> shares_;
 };
 
 }  // namespace cqrf

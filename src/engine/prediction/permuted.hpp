@@ -20,25 +20,28 @@ class PermutedSource {
 
   std::size_t rows() const { return ranks_.size(); }
 
-  void prepare(std::size_t begin, std::size_t end, Block& block) const {
+  // As they are given: items of one row follow each other.
+  std::vector<std::size_t> order() const { return in_given_order(rows()); }
+
+  void prepare(std::span<const std::size_t> items, Block& block) const {
     const std::size_t trees = rows_.forest().n_trees();
-    block.begin = begin;
-    block.leaves.resize((end - begin) * trees);
+    block.rows = items;
+    block.leaves.resize(items.size() * trees);
     for (std::size_t t = 0; t < trees; ++t) {
       NodeId parting = 0;
-      for (std::size_t i = begin; i < end; ++i) {
-        if (rows_.drew(t, ranks_[i])) continue;
-        if (i == begin || ranks_[i] != ranks_[i - 1])
-          parting = walk(t, 0, ranks_[i], ranks_[i], true);
-        const NodeId leaf = walk(t, parting, ranks_[i], donors_[i], false);
-        block.leaves[(i - begin) * trees + t] = nodes(t)[leaf].index;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        const Rank rank = ranks_[items[i]];
+        if (rows_.drew(t, rank)) continue;
+        if (i == 0 || rank != ranks_[items[i - 1]]) parting = walk(t, 0, rank, rank, true);
+        const NodeId leaf = walk(t, parting, rank, donors_[items[i]], false);
+        block.leaves[i * trees + t] = nodes(t)[leaf].index;
       }
     }
   }
 
-  void add(std::size_t item, Block& block, WeightAccumulator& out) const {
+  void add(std::size_t i, Block& block, WeightAccumulator& out) const {
     const std::size_t trees = rows_.forest().n_trees();
-    rows_.add(ranks_[item], block.leaves.data() + (item - block.begin) * trees, block.members, out);
+    rows_.add(ranks_[block.rows[i]], block.leaves.data() + i * trees, block.members, out);
   }
 
  private:

@@ -14,13 +14,14 @@ namespace cqrf {
 // Row blocks are the units of work: large, since the trees are read anew for each of them, but
 // enough for all threads. A row is answered by one thread from its own sums, so that the
 // result does not depend on the number of threads nor on the block. `make_scratch()` gives what one
-// thread needs, and `each_row(row, scratch)` answers; scratch has a `block`.
+// thread needs, and `each_row(i, scratch)` answers the i-th row of its `block`.
 template <class Source, class MakeScratch, class EachRow>
 void for_each_row(const Source& source, std::size_t most_rows, int n_threads, Monitor& monitor,
                   MakeScratch make_scratch, EachRow each_row) {
   constexpr std::size_t kFewestRows = 16;
   constexpr std::size_t kBlocksPerThread = 4;
   const std::size_t rows = source.rows();
+  const std::vector<std::size_t> order = source.order();
   const std::size_t threads = static_cast<std::size_t>(std::max(1, n_threads));
   const std::size_t block_size =
       std::min(most_rows, std::max(kFewestRows, rows / (kBlocksPerThread * threads)));
@@ -31,11 +32,11 @@ void for_each_row(const Source& source, std::size_t most_rows, int n_threads, Mo
     auto& own = scratch[static_cast<std::size_t>(worker)];
     if (!own) own = make_scratch();
     const std::size_t begin = item * block_size;
-    const std::size_t end = std::min(rows, begin + block_size);
-    source.prepare(begin, end, own->block);
-    for (std::size_t row = begin; row < end; ++row) {
+    const std::size_t size = std::min(rows - begin, block_size);
+    source.prepare(std::span(order).subspan(begin, size), own->block);
+    for (std::size_t i = 0; i < size; ++i) {
       if (monitor.stopped()) return;
-      each_row(row, *own);
+      each_row(i, *own);
     }
   });
 }
@@ -58,8 +59,9 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
                                                 answer.worker()});
   };
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
-               [&](std::size_t row, Scratch& own) {
-                 source.add(row, own.block, own.weights);
+               [&](std::size_t i, Scratch& own) {
+                 const std::size_t row = own.block.rows[i];
+                 source.add(i, own.block, own.weights);
                  own.curve.weights = own.weights.drain();
                  if (own.curve.weights.empty()) return;
                  make_steps(target, own.curve);
@@ -85,10 +87,11 @@ void predict_on_levels(const ForestSource& source, const TargetView& target, con
         new Scratch{LevelCurve(source.forest(), target, levels), {}, {}, answer.worker()});
   };
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
-               [&](std::size_t row, Scratch& own) {
-                 own.whole.make(source.leaves(row, own.block));
-                 if (row + 1 < own.block.end) own.whole.expect(source.leaves(row + 1, own.block));
-                 answer.take(row, own.whole, own.curve, own.worker);
+               [&](std::size_t i, Scratch& own) {
+                 own.whole.make(source.leaves(i, own.block));
+                 if (i + 1 < own.block.rows.size())
+                   own.whole.expect(source.leaves(i + 1, own.block));
+                 answer.take(own.block.rows[i], own.whole, own.curve, own.worker);
                });
 }
 

@@ -2,16 +2,19 @@
 //
 //   struct Source {
 //     std::size_t rows() const;
+//     // All rows, in the order in which they are answered fastest.
+//     std::vector<std::size_t> order() const;
 //     // Called once per block of rows and worker, before `add`.
-//     void prepare(std::size_t begin, std::size_t end, Block& block) const;
-//     // Adds the weights of one row of the block.
-//     void add(std::size_t row, Block& block, WeightAccumulator& out) const;
+//     void prepare(std::span<const std::size_t> rows, Block& block) const;
+//     // Adds the weights of the i-th row of the block.
+//     void add(std::size_t i, Block& block, WeightAccumulator& out) const;
 //   };
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -23,11 +26,16 @@ namespace cqrf {
 
 // The leaves of a block of rows, (rows, B), and room for the members of one leaf.
 struct Block {
-  std::size_t begin = 0;
-  std::size_t end = 0;
+  std::span<const std::size_t> rows;
   std::vector<LeafId> leaves;
   std::vector<Rank> members;
 };
+
+inline std::vector<std::size_t> in_given_order(std::size_t n_rows) {
+  std::vector<std::size_t> order(n_rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  return order;
+}
 
 // The leaves of one row in Count trees from `first` on.
 template <std::size_t Count>
@@ -41,33 +49,54 @@ void find_leaves_of_row(const Forest& forest, std::size_t first, const Bin* row,
       [&](std::size_t) { return row; }, leaves);
 }
 
+// Calls found(i, leaf) for n rows with bins `bins_of(i)`.
+template <class BinsOf, class Found>
+void find_leaves_in_tree(const Forest& forest, std::size_t tree, std::size_t n, BinsOf bins_of,
+                         Found found) {
+  find_leaves(forest.nodes.data() + forest.node_offset[tree],
+              forest.subsets.data() + forest.subset_offset[tree], n, bins_of, found);
+}
+
 // The leaf of every tree for a block of rows; tree by tree, so that a tree stays in cache, or row
 // by row where there are few.
-inline void find_leaves(const Forest& forest, const Bin* bins, std::size_t begin, std::size_t end,
+inline void find_leaves(const Forest& forest, const Bin* bins, std::span<const std::size_t> rows,
                         Block& block) {
   constexpr std::size_t kFewRows = 4;
   constexpr std::size_t kTogether = 8;
   const std::size_t trees = forest.n_trees();
-  block.begin = begin;
-  block.end = end;
-  block.leaves.resize((end - begin) * trees);
-  if (end - begin <= kFewRows) {
-    for (std::size_t row = begin; row < end; ++row) {
-      const Bin* const own = bins + row * forest.n_features();
-      LeafId* const leaves = block.leaves.data() + (row - begin) * trees;
+  const auto bins_of = [&](std::size_t i) { return bins + rows[i] * forest.n_features(); };
+  block.rows = rows;
+  block.leaves.resize(rows.size() * trees);
+  if (rows.size() <= kFewRows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      LeafId* const leaves = block.leaves.data() + i * trees;
       std::size_t t = 0;
       for (; t + kTogether <= trees; t += kTogether)
-        find_leaves_of_row<kTogether>(forest, t, own, leaves + t);
-      for (; t < trees; ++t) find_leaves_of_row<1>(forest, t, own, leaves + t);
+        find_leaves_of_row<kTogether>(forest, t, bins_of(i), leaves + t);
+      for (; t < trees; ++t) find_leaves_of_row<1>(forest, t, bins_of(i), leaves + t);
     }
     return;
   }
   for (std::size_t t = 0; t < trees; ++t)
-    find_leaves(
-        forest.nodes.data() + forest.node_offset[t],
-        forest.subsets.data() + forest.subset_offset[t], end - begin,
-        [&](std::size_t i) { return bins + (begin + i) * forest.n_features(); },
-        [&](std::size_t i, LeafId leaf) { block.leaves[i * trees + t] = leaf; });
+    find_leaves_in_tree(forest, t, rows.size(), bins_of,
+                        [&](std::size_t i, LeafId leaf) { block.leaves[i * trees + t] = leaf; });
+}
+
+// Rows in the order of their leaves in the first tree, and in the second. Leaves are numbered from
+// left to right, so that rows that follow each other are alike, and share leaves in other trees,
+// which are still in cache.
+inline std::vector<std::size_t> alike_together(const Forest& forest, const Bin* bins,
+                                               std::size_t n_rows) {
+  constexpr std::size_t kFewRows = 32;
+  std::vector<std::size_t> order = in_given_order(n_rows);
+  if (n_rows < kFewRows) return order;
+  std::vector<std::array<LeafId, 2>> leaves(n_rows);
+  for (std::size_t t = 0; t < std::min<std::size_t>(2, forest.n_trees()); ++t)
+    find_leaves_in_tree(
+        forest, t, n_rows, [&](std::size_t i) { return bins + i * forest.n_features(); },
+        [&](std::size_t i, LeafId leaf) { leaves[i][t] = leaf; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return leaves[row]; });
+  return order;
 }
 
 // Paper eq. rf_weight: the mean over trees of 1{i in leaf(x)} / leaf size; rows count with their
@@ -85,17 +114,19 @@ class ForestSource {
   const Forest& forest() const { return forest_; }
 
   // The leaf of a row of the block in every tree.
-  const LeafId* leaves(std::size_t row, const Block& block) const {
-    return block.leaves.data() + (row - block.begin) * forest_.n_trees();
+  const LeafId* leaves(std::size_t i, const Block& block) const {
+    return block.leaves.data() + i * forest_.n_trees();
   }
 
-  void prepare(std::size_t begin, std::size_t end, Block& block) const {
-    find_leaves(forest_, bins_.data(), begin, end, block);
+  std::vector<std::size_t> order() const { return alike_together(forest_, bins_.data(), rows()); }
+
+  void prepare(std::span<const std::size_t> rows, Block& block) const {
+    find_leaves(forest_, bins_.data(), rows, block);
   }
 
-  void add(std::size_t row, Block& block, WeightAccumulator& out) const {
+  void add(std::size_t i, Block& block, WeightAccumulator& out) const {
     const std::size_t trees = forest_.n_trees();
-    const LeafId* const leaf = leaves(row, block);
+    const LeafId* const leaf = leaves(i, block);
     for (std::size_t t = 0; t < trees; ++t) {
       if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaf[t + kAhead]));
       if (in_one_block_)
@@ -106,9 +137,9 @@ class ForestSource {
   }
 
   // The mean over one tree's leaf of a value that every rank has, (n,).
-  double leaf_mean(std::size_t row, std::size_t tree, Block& block,
+  double leaf_mean(std::size_t i, std::size_t tree, Block& block,
                    std::span<const double> values) const {
-    const LeafId leaf = leaves(row, block)[tree];
+    const LeafId leaf = leaves(i, block)[tree];
     double sum = 0;
     double total = 0;
     for (const Rank rank : forest_.leaf_members(tree, leaf, block.members)) {
@@ -161,12 +192,14 @@ class OutOfBagSource {
 
   std::size_t rows() const { return forest_.n_rows; }
 
-  void prepare(std::size_t begin, std::size_t end, Block& block) const {
-    find_leaves(forest_, bins_.data(), begin, end, block);
+  std::vector<std::size_t> order() const { return alike_together(forest_, bins_.data(), rows()); }
+
+  void prepare(std::span<const std::size_t> rows, Block& block) const {
+    find_leaves(forest_, bins_.data(), rows, block);
   }
 
-  void add(std::size_t row, Block& block, WeightAccumulator& out) const {
-    add(row, block.leaves.data() + (row - block.begin) * forest_.n_trees(), block.members, out);
+  void add(std::size_t i, Block& block, WeightAccumulator& out) const {
+    add(block.rows[i], block.leaves.data() + i * forest_.n_trees(), block.members, out);
   }
 
   const Forest& forest() const { return forest_; }
@@ -215,9 +248,12 @@ class MatrixSource {
 
   std::size_t rows() const { return indptr_.size() - 1; }
 
-  void prepare(std::size_t begin, std::size_t, Block& block) const { block.begin = begin; }
+  std::vector<std::size_t> order() const { return in_given_order(rows()); }
 
-  void add(std::size_t row, Block&, WeightAccumulator& out) const {
+  void prepare(std::span<const std::size_t> rows, Block& block) const { block.rows = rows; }
+
+  void add(std::size_t place, Block& block, WeightAccumulator& out) const {
+    const std::size_t row = block.rows[place];
     for (std::int64_t i = indptr_[row]; i < indptr_[row + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (values_[at] > 0)
