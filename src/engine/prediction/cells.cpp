@@ -126,19 +126,17 @@ Cells::Layout::Layout(std::size_t n_rows, int cell_shift, bool with_censoring)
 std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most, bool censored,
                                          int n_threads, Monitor& monitor) {
   // With censoring, most of a few wide cells would have to be looked into, and most of the narrow
-  // ones that a forest of few rows has.
+  // ones of small leaves.
   const std::size_t fewest = censored ? 32 : 16;
-  const int narrowest = censored ? 10 : 3;
-  constexpr std::size_t kLittle = std::size_t{1} << 24;
-  const std::size_t room = std::max(kLittle, forest.members.low.size_bytes() / 3);
+  const std::size_t members_per_cell = censored ? 8 : 1;
   if (!begins_fit(forest)) return nullptr;
-  for (int shift = narrowest; shift <= kPlaceBits; ++shift) {
+  const std::size_t members = forest.members.low.size();
+  // Levels of a cell are computed eight at once.
+  for (int shift = 3; shift <= kPlaceBits; ++shift) {
     const Layout layout(forest.n_rows, shift, censored);
     if (layout.n_cells < fewest) return nullptr;
-    if (layout.n_cells > most || layout.bytes * n_leaves(forest) > room) continue;
-    const auto cells = std::make_shared<const Cells>(forest, shift, censored, n_threads, monitor);
-    // What does not fit its bytes may take as much again.
-    return cells->bytes() <= 2 * room ? cells : nullptr;
+    if (layout.n_cells <= most && members_per_cell * layout.n_cells * n_leaves(forest) <= members)
+      return std::make_shared<const Cells>(forest, shift, censored, n_threads, monitor);
   }
   return nullptr;
 }

@@ -55,9 +55,9 @@ class Cells {
     std::size_t bytes;  // in all
   };
 
-  // The finest cells of a forest that pay, at most `most` of them, in a third of the memory of the
-  // members or in little; null where there would be too few of them, or where two bytes do not tell
-  // a place in a leaf.
+  // The finest cells of a forest that pay, at most `most` of them: leaves have a member in a cell,
+  // in the mean, or with censoring eight. Null where there would be too few of them, or where two
+  // bytes do not tell a place in a leaf.
   static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
                                            int n_threads, Monitor& monitor);
 

@@ -8,11 +8,10 @@ namespace cqrf {
 namespace {
 
 // Where S D C / R^2 is larger than this, the order of events and censorings matters: in a level,
-// and in a cell of so many rows, where the larger part of it is known. The rest is what mean places
-// do not tell, and the smaller the more rows there are.
+// and in a cell, where the larger part of it is known, by the number of its rows. The rest is what
+// mean places do not tell, and the smaller the more rows there are.
 constexpr double kMatters = 2e-5;
-constexpr double kMattersInCell = 1e-3;
-constexpr double kRowsOfCell = 1024;
+constexpr double kMattersInCellByRow = 6e-7;
 // By how much S may be expected to change where the order is looked up: a share of that, which is
 // seldom exceeded, but not so much that answers are looked for everywhere.
 constexpr double kExpectedChange = 0.25;
@@ -113,7 +112,7 @@ bool LevelCurve::order_matters_in(std::size_t cell) const {
   // A row may be a member of several leaves: there are no more than the cell has.
   const double rows = std::min(static_cast<double>(chunk_size() << shift_),
                                mean_leaf_ * double{chunk_weight_[cell]});
-  return change * change * kRowsOfCell > kMattersInCell * kMattersInCell * rows;
+  return change > kMattersInCellByRow * rows;
 }
 
 // The levels in which the order of events and censorings matters, as far as S is looked at.
