@@ -49,6 +49,50 @@ CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t
   }
   return found;
 }
+
+// The same, eight at once; the last ones are left.
+template <class ShareOf>
+CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t size,
+                                       const PlaceFilter& filter, Rank block,
+                                       const ShareOf& share_of, Rank* ranks, float* shares) {
+  constexpr std::uint64_t kPlaces = 0x0706050403020100;
+  const auto* const table = reinterpret_cast<const __m256i*>(filter.words.data());
+  const __m256i lower = _mm256_loadu_si256(table);
+  const __m256i upper = _mm256_loadu_si256(table + 1);
+  const __m256i in_part = _mm256_set1_epi32(filter.mask);
+  const __m128i shift = _mm_cvtsi32_si128(filter.shift);
+  const __m256i place = _mm256_set1_epi32(kPlace);
+  const __m256i first = _mm256_set1_epi32(static_cast<int>(block << kPlaceBits));
+  std::size_t found = 0;
+  for (std::size_t i = 0; i + 8 <= size; i += 8) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low + i));
+    const __m256i members = _mm256_cvtepu16_epi32(halves);
+    const __m256i bits = _mm256_srl_epi32(_mm256_and_si256(members, in_part), shift);
+    const __m256i word = _mm256_srli_epi32(bits, 5);
+    // Bit 3 of the number of a word, moved to where blending looks for it.
+    const __m256i words = _mm256_castps_si256(
+        _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(lower, word)),
+                         _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(upper, word)),
+                         _mm256_castsi256_ps(_mm256_slli_epi32(word, 28))));
+    // The bit that is asked for, moved to the sign.
+    const __m256i bit = _mm256_andnot_si256(bits, _mm256_set1_epi32(31));
+    const auto in = static_cast<unsigned>(
+        _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_sllv_epi32(words, bit))));
+    const std::uint64_t bytes = _pdep_u64(in, 0x0101010101010101) * 0xff;
+    const __m256i chosen =
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(_pext_u64(kPlaces, bytes))));
+    const __m256i rank = _mm256_add_epi32(_mm256_and_si256(members, place), first);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(ranks + found),
+                        _mm256_permutevar8x32_epi32(rank, chosen));
+    if constexpr (std::is_pointer_v<ShareOf>)
+      _mm256_storeu_ps(shares + found,
+                       _mm256_permutevar8x32_ps(_mm256_loadu_ps(share_of + i), chosen));
+    else
+      _mm256_storeu_ps(shares + found, _mm256_set1_ps(share_of));
+    found += static_cast<std::size_t>(std::popcount(in));
+  }
+  return found;
+}
 #endif
 
 // share_of: one for all members, or one for each.
@@ -62,7 +106,14 @@ struct FindMembers {
       return find_avx512(low, size, filter, block, share_of, ranks, shares);
 #endif
     std::size_t found = 0;
-    for (std::size_t i = 0; i < size; ++i) {
+    std::size_t i = 0;
+#if CQRF_X86
+    if constexpr (kIsa == Isa::kAvx2) {
+      found = find_avx2(low, size, filter, block, share_of, ranks, shares);
+      i = size / 8 * 8;
+    }
+#endif
+    for (; i < size; ++i) {
       ranks[found] = (block << kPlaceBits) + (low[i] & kPlace);
       if constexpr (std::is_pointer_v<ShareOf>)
         shares[found] = share_of[i];
