@@ -11,7 +11,7 @@ namespace {
 // and in a cell, where the larger part of it is known, by the number of its rows. The rest is what
 // mean places do not tell, and the smaller the more rows there are.
 constexpr double kMatters = 2e-5;
-constexpr double kMattersInCellByRow = 6e-7;
+constexpr double kMattersInCellByRow = 4e-7;
 // By how much S may be expected to change where the order is looked up: a share of that, which is
 // seldom exceeded, but not so much that answers are looked for everywhere.
 constexpr double kExpectedChange = 0.25;
