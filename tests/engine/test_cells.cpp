@@ -160,6 +160,8 @@ TEST(cells_are_as_many_as_fit) {
           if (!cells) continue;
           ++used;
           CHECK(cells->shift() >= 3 && fits(cells->shift()));
+          // One and a half bytes per member, and what the last vector reads behind them.
+          CHECK(2 * cells->bytes() <= 3 * planted.arrays.low.size() + 32);
         }
       }
   CHECK(used > 20);

@@ -64,6 +64,9 @@ void check_weights(const Planted& planted, const std::vector<LeafId>& ids, const
       CHECK_NEAR(lookup.weight(rank), expected[rank], tolerance);
 }
 
+// Weights are sums of four shares of at most one, in single precision.
+constexpr double kRounding = 4 * 0x1p-24;
+
 // Few levels, neighbouring ones and many; the first and the last level; what was found before
 // stays.
 const std::vector<std::vector<std::size_t>> kRounds{
@@ -165,7 +168,7 @@ TEST(lookup_among_all_members) {
         each_isa([&](Isa) {
           RankLookup lookup(planted.forest, shift, nullptr);
           for (int point = 0; point < 2; ++point)
-            look_up_in_rounds(planted, lookup, shift, random, 1e-6);
+            look_up_in_rounds(planted, lookup, shift, random, kRounding);
         });
     }
 }
@@ -192,7 +195,7 @@ TEST(lookup_among_gathered_members) {
             for (const std::size_t level : round) lookup.want(level);
             wanted.insert(wanted.end(), round.begin(), round.end());
             lookup.look_up(leaves);
-            check_weights(planted, ids, lookup, wanted, shift, 1e-6);
+            check_weights(planted, ids, lookup, wanted, shift, kRounding);
           }
         });
       }

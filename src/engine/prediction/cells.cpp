@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -70,18 +69,17 @@ struct AddCells {
                                      Cells::Sums& sums) {
     std::array<float, kLeaves> shares;
     std::copy_n(sums.shares.begin() + first, kLeaves, shares.begin());
-    const auto add = [&]<class Number>(Number, std::size_t offset, std::size_t n,
-                                       std::vector<float>& sum) {
+    const auto add = [&]<class Number>(Number, std::size_t offset, std::vector<float>& sum) {
       std::array<const Number*, kLeaves> numbers;
       for (std::size_t i = 0; i < kLeaves; ++i)
         numbers[i] = reinterpret_cast<const Number*>(sums.records[first + i] + offset);
-      add_numbers<kIsa>(numbers, shares, n, sum.data());
+      add_numbers<kIsa>(numbers, shares, layout.n_cells, sum.data());
     };
-    add(std::uint8_t{}, 0, layout.n_cells, sums.events);
+    add(std::uint8_t{}, 0, sums.events);
     if (!layout.censored) return;
-    add(std::uint8_t{}, layout.censorings, layout.n_cells, sums.censored);
-    add(std::int8_t{}, layout.event_places, layout.n_cells, sums.event_places);
-    add(std::int8_t{}, layout.censored_places, layout.n_cells, sums.censored_places);
+    add(std::uint8_t{}, layout.censorings, sums.censored);
+    add(std::int8_t{}, layout.event_places, sums.event_places);
+    add(std::int8_t{}, layout.censored_places, sums.censored_places);
   }
 };
 

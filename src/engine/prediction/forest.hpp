@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 
+#include "../prefetch.hpp"
 #include "../tree/tree.hpp"
 #include "members.hpp"
 
@@ -47,11 +48,9 @@ struct Forest {
 
   // Asks memory for the members of a leaf that is soon to be read.
   void prefetch(const Leaf& leaf) const {
-    constexpr std::size_t kCacheLine = 64 / sizeof(std::uint16_t);
-    constexpr std::size_t kMost = 16 * kCacheLine;
-    const std::uint16_t* const from = members.low.data() + leaf.first;
-    for (std::size_t i = 0; i < std::min(leaf.size, kMost); i += kCacheLine)
-      __builtin_prefetch(from + i);
+    constexpr std::size_t kMost = 1024;
+    cqrf::prefetch(members.low.data() + leaf.first,
+                   std::min(leaf.size * sizeof(std::uint16_t), kMost));
   }
 
   // Throws std::invalid_argument unless every index is in range, children follow their one parent,
