@@ -30,6 +30,8 @@ KERNELS = (
     "route",
     "predict",
     "predict_on_levels",
+    "predict_on_ranks",
+    "predict_on_cells",
     "validate",
 )
 TOLERANCE = 0.03

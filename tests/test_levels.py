@@ -238,14 +238,18 @@ def test_answers_do_not_depend_on_threads_or_instructions():
         _engine.force_isa(best)
 
 
-def fit_large_leaves(n=12_000, **params):
-    """Leaves so large that they are worth cells: with this, of a resolution of one level a row."""
+def fit_large_leaves(n=40_000, **params):
+    """Leaves so large that they are worth cells, and too many rows to look at all of them."""
     return fit(n, **{"n_estimators": 4, "min_samples_leaf": 700, "n_jobs": 2, **params})
 
 
 def uses_cells(forest):
-    # At most 1.5 bytes per member, which take two, and what the last vector reads behind them.
-    return 0 < forest.trees_.engine.cells_bytes <= 3 * forest.trees_.members.nbytes // 4 + 16
+    # At most two bytes per member, and what the last vector reads behind them.
+    members = forest.trees_.members.size
+    return 0 < forest.trees_.engine.cells_bytes <= 2 * members + 64
+
+
+RESOLUTION = 12_000
 
 
 class TestCells:
@@ -254,7 +258,7 @@ class TestCells:
     def test_quantiles(self, interpolation, ties):
         forest = fit_large_leaves(ties=ties)
         assert forest.trees_.engine.cells_bytes == 0
-        check_quantiles(forest, draw(40, seed=1)[0], 12_000, interpolation)
+        check_quantiles(forest, draw(40, seed=1)[0], RESOLUTION, interpolation)
         assert uses_cells(forest)
 
     @pytest.mark.parametrize(("n", "leaf"), [(1024, 100), (3000, 300), (40_000, 2000)])
@@ -267,25 +271,25 @@ class TestCells:
     @pytest.mark.parametrize("censored", [0.7, 1.2])
     def test_heavy_censoring(self, censored):
         forest = fit_large_leaves(censored=censored)
-        check_quantiles(forest, draw(100, seed=1)[0], 12_000)
+        check_quantiles(forest, draw(100, seed=1)[0], RESOLUTION)
         assert uses_cells(forest)
 
     def test_nothing_but_censoring(self):
-        X, time, _ = draw(4096, seed=0)
-        forest = CensoredQuantileForest(2, min_samples_leaf=1000, time_resolution=4096)
-        forest.set_params(criterion="random", random_state=0).fit(X, time, np.arange(4096) == 7)
+        X, time, _ = draw(40_000, seed=0)
+        forest = CensoredQuantileForest(2, min_samples_leaf=10_000, time_resolution=RESOLUTION)
+        forest.set_params(criterion="random", random_state=0).fit(X, time, np.arange(40_000) == 7)
         found = forest.predict(X[:20], TAUS, unreached="nan")
         exact = forest.set_params(time_resolution=None).predict(X[:20], TAUS, unreached="nan")
         assert uses_cells(forest)
         np.testing.assert_array_equal(found, exact)
 
     def test_left_censoring(self):
-        forest = fit_left(12_000, n_estimators=4, min_samples_leaf=700)
+        forest = fit_left(40_000, n_estimators=4, min_samples_leaf=700)
         new = draw(40, seed=1)[0]
         levels = TAUS[1:-1]
-        on_levels = forest.set_params(time_resolution=12_000).predict(new, levels)
+        on_levels = forest.set_params(time_resolution=RESOLUTION).predict(new, levels)
         assert uses_cells(forest)
-        mirrored = fit_large_leaves(criterion=forest.criterion, time_resolution=12_000)
+        mirrored = fit_large_leaves(criterion=forest.criterion, time_resolution=RESOLUTION)
         right = mirrored.predict(new, 1.0 - levels[::-1])
         np.testing.assert_allclose(on_levels, -right[:, ::-1], rtol=1e-9)
 
@@ -295,7 +299,7 @@ class TestCells:
         X = draw(20, seed=1)[0]
         many = np.linspace(0.05, 0.95, 16)
         curves = forest.predict_survival_function(X)
-        found = forest.set_params(time_resolution=12_000).predict(X, many, unreached="nan")
+        found = forest.set_params(time_resolution=RESOLUTION).predict(X, many, unreached="nan")
         assert uses_cells(forest)
         for row, curve in enumerate(curves):
             known = ~np.isnan(found[row])
@@ -308,7 +312,7 @@ class TestCells:
         forest = fit_large_leaves()
         X = draw(20, seed=1)[0]
         answers = {}
-        for resolution in (12_000, 4096, 12_000, 100, 12_000, 4096):
+        for resolution in (RESOLUTION, 4096, RESOLUTION, 100, RESOLUTION, 4096):
             found = forest.set_params(time_resolution=resolution).predict(X, TAUS)
             assert uses_cells(forest) == (resolution > 100)
             np.testing.assert_array_equal(found, answers.setdefault(resolution, found))
@@ -339,7 +343,7 @@ class TestCells:
         check_everything(forest, draw(5, seed=seed + 1)[0], n)
 
     def test_threads_and_instructions(self):
-        forest = fit_large_leaves(time_resolution=12_000)
+        forest = fit_large_leaves(time_resolution=RESOLUTION)
         X = draw(200, seed=1)[0]
         expected = forest.predict(X, TAUS)
         best = _engine.isa()
@@ -363,7 +367,7 @@ class TestCells:
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_many_threads_ask_first(self, n_jobs):
         """Whoever comes first makes the cells; with another resolution they are made anew."""
-        forest = fit_large_leaves(n_jobs=n_jobs, time_resolution=12_000)
+        forest = fit_large_leaves(n_jobs=n_jobs, time_resolution=RESOLUTION)
         other = fit_large_leaves(n_jobs=n_jobs, time_resolution=4096)
         other.trees_ = forest.trees_
         X = draw(30, seed=1)[0]
@@ -399,15 +403,38 @@ def test_one_answer_does_not_depend_on_the_others():
     )
 
 
+@pytest.mark.parametrize("n", [2000, 40_000])
+@pytest.mark.parametrize("censored", [0.0, 0.4])
+@pytest.mark.parametrize("ties", [None, 20])
+def test_many_quantiles(n, censored, ties):
+    """All ranks are looked at: nothing but single precision is lost."""
+    forest = fit(n, n_estimators=40, censored=censored, ties=ties)
+    X = draw(30, seed=1)[0]
+    many = np.linspace(0.01, 0.99, 99)
+    exact = forest.set_params(time_resolution=None).predict(X, many, unreached="nan")
+    curves = forest.predict_survival_function(X)
+    found = forest.set_params(time_resolution=100).predict(X, many, unreached="nan")
+    for row, curve in enumerate(curves):
+        known = ~np.isnan(exact[row]) & ~np.isnan(found[row])
+        assert known.mean() > 0.3
+        errors = np.subtract(
+            *(probability_at(each[row][known], curve, "midpoint") for each in (found, exact))
+        )
+        assert np.abs(errors).max() < 1e-5
+        last = curve.y[-1]
+        assert (
+            np.abs(1.0 - many[np.isnan(exact[row]) != np.isnan(found[row])] - last).max(initial=0.0)
+            < 1e-5
+        )
+
+
 def test_what_is_exact_in_any_case():
     forest = fit(2000, n_estimators=80, time_resolution=100)
     X = draw(30, seed=1)[0]
-    many = np.linspace(0.01, 0.99, 99)
     horizon = float(np.median(forest.target_.times))
 
     def exact_answers():
         yield forest.forest_weights(X).toarray()
-        yield forest.predict(X, many)
         yield forest.predict(X, 0.9, conditional_after=horizon)
         yield forest.oob_predict(0.5)
 

@@ -105,11 +105,12 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         neighbouring training times. Weights are added up by levels, which is some times faster
         with many rows, and one by one only around the answers; the probabilities behind these are
         off by less than 1e-4. Large leaves also keep counts on a grid of times, made by the first
-        prediction, in at most 1.5 bytes per row and tree. None is exact. "auto" is exact up to
+        prediction, in at most two bytes per row and tree; quantiles of up to 32,768 rows, and many
+        of up to 262,144, lose nothing but double precision. None is exact. "auto" is exact up to
         8,192 rows, and where the leaves of a test point have fewer than 8,192 members in all trees
         together; else it is 8,192. Everything else is exact in any case: weights, curves as
-        functions, answers out of bag or under a condition, many quantiles, forests with sample
-        weights, other censoring curves than "beran" and ``solver="argmin"``.
+        functions, answers out of bag or under a condition, forests with sample weights, other
+        censoring curves than "beran" and ``solver="argmin"``.
     max_bins : int, default=255
         Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles
         of so many of them, at equal distances in time order. Of more categories than that, the

@@ -5,15 +5,17 @@
 
 namespace cqrf {
 
-// Without the empty assembly, functions that do nothing else have no effect, and compilers drop
-// their calls.
+inline constexpr std::size_t kCacheLine = 64;
+
+// To the second cache: it waits for more lines at once than the first. Without the empty assembly,
+// functions that do nothing else have no effect, and compilers drop their calls.
 inline void prefetch(const void* at) {
-  __builtin_prefetch(at);
+  constexpr int kSecond = 2;
+  __builtin_prefetch(at, 0, kSecond);
   asm volatile("");
 }
 
 inline void prefetch(const void* from, std::size_t bytes) {
-  constexpr std::size_t kCacheLine = 64;
   for (std::size_t i = 0; i < bytes; i += kCacheLine) prefetch(static_cast<const char*>(from) + i);
 }
 

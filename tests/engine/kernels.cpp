@@ -44,6 +44,15 @@ Levels levels() {
   return {shift, nullptr, order};
 }
 
+// As if nothing was censored.
+const Cells& cells() {
+  static const Cells made = [] {
+    Monitor monitor;
+    return Cells(forest().view(), 8, false, 1, monitor);
+  }();
+  return made;
+}
+
 std::span<const Bin> test_bins() {
   return std::span(training_set().feature.bins).first(kTestRows * kFeatures);
 }
@@ -73,7 +82,24 @@ KERNEL kernel_predict(const ForestSource& source, const TargetView& target,
 KERNEL kernel_predict_on_levels(const ForestSource& source, const TargetView& target,
                                 const QuantileAnswer& answer) {
   Monitor monitor;
-  predict_on_levels(source, target, levels(), answer, 64, 1, monitor);
+  const Levels division = levels();
+  predict_places(
+      source, [&] { return LevelCurve(source.forest(), target, division); }, answer, 64, 1,
+      monitor);
+}
+
+KERNEL kernel_predict_on_ranks(const ForestSource& source, const TargetView& target,
+                               const QuantileAnswer& answer) {
+  Monitor monitor;
+  predict_places(
+      source, [&] { return RankCurve(source.forest(), target); }, answer, 64, 1, monitor);
+}
+
+KERNEL kernel_predict_on_cells(const ForestSource& source, const TargetView& target,
+                               const QuantileAnswer& answer) {
+  Monitor monitor;
+  predict_places(
+      source, [&] { return CellCurve(source.forest(), target, cells()); }, answer, 64, 1, monitor);
 }
 
 KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }
@@ -94,7 +120,7 @@ std::function<void()> growing(const GrowOptions& options) {
   return [=] { kernel_grow(*grower, members->data()); };
 }
 
-enum class Answering { kRoute, kPredict, kPredictOnLevels };
+enum class Answering { kRoute, kPredict, kPredictOnLevels, kPredictOnRanks, kPredictOnCells };
 
 std::function<void()> answering(Answering what) {
   static constexpr std::array kLevels{0.9, 0.7, 0.5, 0.3, 0.1};
@@ -105,6 +131,7 @@ std::function<void()> answering(Answering what) {
     return [=, v = view, t = target, rows = in_given_order(source->rows()),
             block = std::make_shared<Block>()] { kernel_route(*source, rows, *block); };
   levels();
+  cells();
   auto quantiles = std::make_shared<std::vector<double>>(kTestRows * kLevels.size());
   auto identified = std::make_shared<std::vector<std::uint8_t>>(kTestRows * kLevels.size());
   return [=, v = view, t = target] {
@@ -115,7 +142,10 @@ std::function<void()> answering(Answering what) {
                                 {},
                                 quantiles->data(),
                                 identified->data()};
-    const auto kernel = what == Answering::kPredict ? kernel_predict : kernel_predict_on_levels;
+    const auto kernel = what == Answering::kPredict           ? kernel_predict
+                        : what == Answering::kPredictOnLevels ? kernel_predict_on_levels
+                        : what == Answering::kPredictOnRanks  ? kernel_predict_on_ranks
+                                                              : kernel_predict_on_cells;
     kernel(*source, *t, answer);
   };
 }
@@ -127,6 +157,8 @@ const Kernel kKernels[] = {
     {"predict", kTestRows * kTrees, [] { return answering(Answering::kPredict); }},
     {"predict_on_levels", kTestRows * kTrees,
      [] { return answering(Answering::kPredictOnLevels); }},
+    {"predict_on_ranks", kTestRows * kTrees, [] { return answering(Answering::kPredictOnRanks); }},
+    {"predict_on_cells", kTestRows * kTrees, [] { return answering(Answering::kPredictOnCells); }},
     {"validate", kRows * kTrees,
      [] {
        forest();

@@ -69,6 +69,12 @@ struct Planted {
     return found;
   }
 
+  std::vector<Cells::Found> found(const Cells& cells, const std::vector<LeafId>& ids) const {
+    std::vector<Cells::Found> found;
+    for (std::size_t t = 0; t < ids.size(); ++t) found.push_back(cells.find(forest, t, ids[t]));
+    return found;
+  }
+
   std::vector<std::vector<Rank>> members(const std::vector<LeafId>& ids) const {
     std::vector<std::vector<Rank>> found;
     std::vector<Rank> room;

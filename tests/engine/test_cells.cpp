@@ -22,7 +22,7 @@ Cells make_cells(const Planted& planted, int shift) {
 
 std::vector<float> all_of(const Cells::Sums& sums, std::size_t n) {
   std::vector<float> all;
-  for (const auto* one : {&sums.events, &sums.censored, &sums.event_places, &sums.censored_places})
+  for (const auto* one : {&sums.all, &sums.censored, &sums.event_places, &sums.censored_places})
     all.insert(all.end(), one->begin(), one->begin() + static_cast<std::ptrdiff_t>(n));
   return all;
 }
@@ -50,9 +50,12 @@ std::vector<std::array<Plain, 2>> plain_sums(const Planted& planted, int shift,
 
 void check_leaves(const Planted& planted, const Cells& cells, int shift,
                   const std::vector<LeafId>& ids) {
-  const auto leaves = planted.leaves(ids);
+  const auto leaves = planted.found(cells, ids);
   const auto members = planted.members(ids);
-  for (std::size_t t = 0; t < leaves.size(); ++t)
+  for (std::size_t t = 0; t < leaves.size(); ++t) {
+    const Leaf leaf = planted.forest.leaf(t, ids[t]);
+    CHECK_EQ(leaves[t].first, leaf.first);
+    CHECK_EQ(leaves[t].share, 1.0f / static_cast<float>(leaf.size));
     for (std::size_t k = 0; k < cells.size(); ++k) {
       std::size_t before = 0;
       std::size_t inside = 0;
@@ -63,10 +66,10 @@ void check_leaves(const Planted& planted, const Cells& cells, int shift,
       CHECK_EQ(cells.run(leaves[t], k).begin, before);
       CHECK_EQ(cells.run(leaves[t], k).size, inside);
     }
+  }
   const auto expected = plain_sums(planted, shift, ids);
   double rounding = 1e-5;
-  for (const Leaf& leaf : leaves)
-    rounding += Cells::kPlaceUnit / 2 / static_cast<double>(leaf.size);
+  for (const Cells::Found& leaf : leaves) rounding += Cells::kPlaceUnit / 2 * double{leaf.share};
   std::vector<float> first;
   each_isa([&](Isa isa) {
     Cells::Sums sums;
@@ -76,7 +79,7 @@ void check_leaves(const Planted& planted, const Cells& cells, int shift,
     CHECK(std::memcmp(found.data(), first.data(), found.size() * sizeof(float)) == 0);
     for (std::size_t k = 0; k < cells.size(); ++k) {
       const auto& [censored, event] = expected[k];
-      CHECK_NEAR(sums.events[k], event.weight, 1e-5);
+      CHECK_NEAR(sums.all[k], event.weight + censored.weight, 1e-5);
       CHECK_NEAR(sums.censored[k], censored.weight, 1e-5);
       if (!planted.censored()) continue;
       CHECK_NEAR(sums.event_places[k] * Cells::kPlaceUnit, event.places, rounding);
@@ -118,8 +121,8 @@ TEST(cells_of_forests_that_count_by_block) {
   const Cells counted = make_cells(planted, 12);
   for (LeafId id = 0; id < 5; ++id)
     for (std::size_t k = 0; k < bytes.size(); ++k)
-      CHECK_EQ(bytes.run(planted.forest.leaf(1, id), k).begin,
-               counted.run(planted.forest.leaf(1, id), k).begin);
+      CHECK_EQ(bytes.run(bytes.find(planted.forest, 1, id), k).begin,
+               counted.run(counted.find(planted.forest, 1, id), k).begin);
 }
 
 // More members in a cell than a byte tells, once or several times; at one end of it, or all over.
@@ -137,7 +140,7 @@ TEST(cells_with_numbers_beyond_a_byte) {
   }
 }
 
-// The finest cells that fit: no more than are wanted, with a member or eight in a leaf.
+// The finest cells that fit: no more than are wanted, with two members or eight in a leaf.
 TEST(cells_are_as_many_as_fit) {
   Random random(3);
   int used = 0;
@@ -153,15 +156,15 @@ TEST(cells_are_as_many_as_fit) {
           const auto fits = [&](int bits) {
             const std::size_t number = (n + (std::size_t{1} << bits) - 1) >> bits;
             return number <= most && number >= (censored ? 32u : 16u) &&
-                   number * (censored ? 8 : 1) * leaves <= n;
+                   number * (censored ? 8 : 2) * leaves <= n;
           };
           // Eight levels of a cell are computed at once.
           for (int finer = 3; finer < (cells ? cells->shift() : 16); ++finer) CHECK(!fits(finer));
           if (!cells) continue;
           ++used;
           CHECK(cells->shift() >= 3 && fits(cells->shift()));
-          // One and a half bytes per member, and what the last vector reads behind them.
-          CHECK(2 * cells->bytes() <= 3 * planted.arrays.low.size() + 32);
+          // Two bytes per member, and what the last vector reads behind them.
+          CHECK(cells->bytes() <= 2 * planted.arrays.low.size() + 64);
         }
       }
   CHECK(used > 20);
@@ -180,7 +183,7 @@ TEST(cells_of_the_largest_leaf) {
     const auto cells = Cells::make(planted.forest, 128, true, 2, monitor);
     CHECK_EQ(cells != nullptr, size == kLargest);
     if (!cells) continue;
-    const Leaf leaf = planted.forest.leaf(0, 1);
+    const Cells::Found leaf = cells->find(planted.forest, 0, 1);
     const Cells::Run last = cells->run(leaf, cells->size() - 1);
     CHECK_EQ(last.begin + last.size, kLargest);
     CHECK_EQ(cells->run(leaf, 1).begin, (std::size_t{1} << cells->shift()) - 9);
@@ -196,7 +199,7 @@ TEST(cells_do_not_depend_on_threads) {
     Monitor monitor;
     const Cells cells(planted.forest, 6, true, n_threads, monitor);
     Cells::Sums sums;
-    cells.add_up(isa(), planted.leaves(ids), sums);
+    cells.add_up(isa(), planted.found(cells, ids), sums);
     const auto found = all_of(sums, cells.size());
     if (first.empty()) first = found;
     CHECK(found == first);

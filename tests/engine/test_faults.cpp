@@ -151,7 +151,10 @@ TEST(faults_memory_while_predicting_on_levels) {
       std::vector<std::uint8_t> identified(quantiles.size());
       const QuantileAnswer answer{target,           {}, levels, levels.size(), {}, quantiles.data(),
                                   identified.data()};
-      predict_on_levels(source, target, {shift, cells.get(), order}, answer, 8, kThreads, monitor);
+      const Levels division{shift, cells.get(), order};
+      predict_places(
+          source, [&] { return LevelCurve(forest, target, division); }, answer, 8, kThreads,
+          monitor);
       return quantiles;
     };
     check_shortages(work, 20);

@@ -1,4 +1,5 @@
-// Curves on levels against exact ones: no answer is off by more than 1e-4 in probability.
+// Curves on levels, cells and ranks against exact ones: no answer is off by more than 1e-4 in
+// probability.
 #include "prediction/levels.hpp"
 
 #include <cstring>
@@ -9,6 +10,8 @@
 #include "isas.hpp"
 #include "planted.hpp"
 #include "prediction/answers.hpp"
+#include "prediction/cell_curve.hpp"
+#include "prediction/rank_curve.hpp"
 
 using namespace cqrf;
 using test::each_isa;
@@ -75,7 +78,8 @@ struct Found {
   std::vector<std::uint8_t> identified;
 };
 
-Found quantiles(const Planted& planted, LevelCurve& whole, const std::vector<double>& probabilities,
+template <class Whole>
+Found quantiles(const Planted& planted, Whole& whole, const std::vector<double>& probabilities,
                 Interpolation interpolation) {
   Found found{std::vector<double>(probabilities.size()),
               std::vector<std::uint8_t>(probabilities.size())};
@@ -92,7 +96,8 @@ Found quantiles(const Planted& planted, LevelCurve& whole, const std::vector<dou
   return found;
 }
 
-void check_quantiles(const Planted& planted, LevelCurve& whole, const Exact& exact,
+template <class Whole>
+void check_quantiles(const Planted& planted, Whole& whole, const Exact& exact,
                      const std::vector<LeafId>& ids, const std::vector<double>& probabilities,
                      Interpolation interpolation) {
   whole.make(ids.data());
@@ -158,7 +163,8 @@ void check_means(const Planted& planted, LevelCurve& whole, const Exact& exact, 
     }
 }
 
-void check_interpolations(const Planted& planted, LevelCurve& whole, const Exact& exact,
+template <class Whole>
+void check_interpolations(const Planted& planted, Whole& whole, const Exact& exact,
                           const std::vector<LeafId>& ids) {
   for (const auto interpolation :
        {Interpolation::kMidpoint, Interpolation::kLower, Interpolation::kLinear})
@@ -182,9 +188,8 @@ void check_everything(const Planted& planted, int shift, Random& random) {
   }
 }
 
-void check_with_cells(const Planted& planted, int shift, Random& random) {
-  const Division division = Division::by_cells(planted, shift);
-  LevelCurve whole(planted.forest, planted.target, division.levels);
+template <class Whole>
+void check_all_quantiles(const Planted& planted, Whole& whole, Random& random) {
   for (const auto& ids : points(planted, random)) {
     const Exact exact(planted, ids);
     check_interpolations(planted, whole, exact, ids);
@@ -192,6 +197,20 @@ void check_with_cells(const Planted& planted, int shift, Random& random) {
     for (const double p : {0.9, 0.1})
       check_quantiles(planted, whole, exact, ids, {p}, Interpolation::kMidpoint);
   }
+}
+
+void check_with_cells(const Planted& planted, int shift, Random& random) {
+  const Division division = Division::by_cells(planted, shift);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  check_all_quantiles(planted, whole, random);
+  if (planted.censored()) return;
+  CellCurve cells(planted.forest, planted.target, *division.cells);
+  check_all_quantiles(planted, cells, random);
+}
+
+void check_with_ranks(const Planted& planted, Random& random) {
+  RankCurve whole(planted.forest, planted.target);
+  check_all_quantiles(planted, whole, random);
 }
 
 // Rows, distinct times, share of events, leaves and trees: ties within a level, over many levels
@@ -244,6 +263,8 @@ TEST(levels_with_cells) {
   });
 }
 
+TEST(ranks_alone) { each_forest({1, 65, 1500, 2049}, check_with_ranks); }
+
 TEST(levels_with_many_quantiles) {
   Random random(7);
   std::vector<double> many;
@@ -252,9 +273,13 @@ TEST(levels_with_many_quantiles) {
     const Planted planted(OutcomeData(6000, 3000, events, random), 4, 4, Planting::kByTime, random);
     const Division division = Division::by_cells(planted, 7);
     LevelCurve whole(planted.forest, planted.target, division.levels);
+    CellCurve cells(planted.forest, planted.target, *division.cells);
+    RankCurve ranks(planted.forest, planted.target);
     for (const auto& ids : points(planted, random)) {
       const Exact exact(planted, ids);
       check_quantiles(planted, whole, exact, ids, many, Interpolation::kMidpoint);
+      check_quantiles(planted, ranks, exact, ids, many, Interpolation::kMidpoint);
+      if (events == 1) check_quantiles(planted, cells, exact, ids, many, Interpolation::kMidpoint);
     }
   }
 }
@@ -262,16 +287,18 @@ TEST(levels_with_many_quantiles) {
 // Members of more than one block: bytes beside them, or counts.
 TEST(levels_of_several_blocks) {
   Random random(2);
-  for (const std::size_t n : {kBlockRows, kBlockRows + 1, 2 * kBlockRows + 100}) {
-    Planted planted(OutcomeData(n, 2000, 0.5, random), 2, 9, Planting::kByTime, random);
-    for (const bool counted : {false, true}) {
-      if (counted && n <= kBlockRows) continue;
-      if (counted) planted.arrays.count_blocks();
-      planted.forest = planted.arrays.view();
-      check_everything(planted, 4, random);
-      check_with_cells(planted, 11, random);
+  for (const std::size_t n : {kBlockRows, kBlockRows + 1, 2 * kBlockRows + 100})
+    for (const double events : {1.0, 0.5}) {
+      Planted planted(OutcomeData(n, 2000, events, random), 2, 9, Planting::kByTime, random);
+      for (const bool counted : {false, true}) {
+        if (counted && n <= kBlockRows) continue;
+        if (counted) planted.arrays.count_blocks();
+        planted.forest = planted.arrays.view();
+        check_everything(planted, 4, random);
+        check_with_cells(planted, 11, random);
+        check_with_ranks(planted, random);
+      }
     }
-  }
 }
 
 // Every level is one time, at which events come first: errors of all levels have the same sign.
@@ -320,12 +347,16 @@ TEST(levels_behind_the_last_weight) {
   const Planted planted(data, leaves);
   const Division division = Division::by_cells(planted, 9);
   LevelCurve whole(planted.forest, planted.target, division.levels);
+  CellCurve cells(planted.forest, planted.target, *division.cells);
   for (const LeafId leaf : {0u, 1u}) {
     const std::vector<LeafId> ids{leaf};
     const Exact exact(planted, ids);
     // The run is the next jump where S falls to 0.541.
-    for (int i = 0; i < 100; ++i)
-      check_quantiles(planted, whole, exact, ids, {0.55 - i * 2e-4}, Interpolation::kMidpoint);
+    for (int i = 0; i < 100; ++i) {
+      const std::vector<double> p{0.55 - i * 2e-4};
+      check_quantiles(planted, whole, exact, ids, p, Interpolation::kMidpoint);
+      check_quantiles(planted, cells, exact, ids, p, Interpolation::kMidpoint);
+    }
   }
 }
 
@@ -340,12 +371,15 @@ TEST(levels_do_not_depend_on_instructions) {
     std::vector<double> first;
     each_isa([&](Isa) {
       std::vector<double> found;
-      for (const Division* division : {&levels, &cells}) {
-        LevelCurve whole(planted.forest, planted.target, division->levels);
+      const auto ask = [&](auto whole) {
         whole.make(ids.data());
         const Found some = quantiles(planted, whole, kProbabilities, Interpolation::kMidpoint);
         found.insert(found.end(), some.value.begin(), some.value.end());
-      }
+      };
+      for (const Division* division : {&levels, &cells})
+        ask(LevelCurve(planted.forest, planted.target, division->levels));
+      ask(RankCurve(planted.forest, planted.target));
+      if (events == 1) ask(CellCurve(planted.forest, planted.target, *cells.cells));
       LevelCurve whole(planted.forest, planted.target, levels.levels);
       double mean;
       LevelMeanAnswer::Worker worker;

@@ -115,8 +115,8 @@ TEST(gathered_are_the_members_of_cells) {
             const auto last = static_cast<std::uint32_t>(cells.size() - 1);
             const std::vector<std::uint32_t> first{last, 0, 3};
             const std::vector<std::uint32_t> second{2, last - 1, 1, 7, 5};
-            gathered.gather(planted.leaves(ids), first);
-            gathered.gather(planted.leaves(ids), second);
+            gathered.gather(planted.found(cells, ids), first);
+            gathered.gather(planted.found(cells, ids), second);
             for (const auto& some : {first, second})
               for (const std::uint32_t cell : some)
                 check_run(planted, ids, shift, cell, gathered.run(cell));
@@ -137,7 +137,7 @@ TEST(gathered_runs_of_any_length) {
   for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
   for (const LeafId leaf : {0u, 1u}) {
     gathered.clear();
-    gathered.gather(planted.leaves({leaf}), all);
+    gathered.gather(planted.found(cells, {leaf}), all);
     for (const std::uint32_t k : all) {
       CHECK_EQ(gathered.run(k).size, leaf == 1 ? k : 128 - k);
       check_run(planted, {leaf}, 7, k, gathered.run(k));
@@ -155,7 +155,7 @@ TEST(gathered_behind_the_last_member) {
   GatheredMembers gathered(planted.forest, cells);
   std::vector<std::uint32_t> all;
   for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
-  gathered.gather(planted.leaves({1}), all);
+  gathered.gather(planted.found(cells, {1}), all);
   for (const std::uint32_t k : all) check_run(planted, {1}, 3, k, gathered.run(k));
 }
 
@@ -189,7 +189,7 @@ TEST(lookup_among_gathered_members) {
           const auto leaves = planted.leaves(ids);
           std::vector<std::uint32_t> all;
           for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
-          gathered.gather(leaves, all);
+          gathered.gather(planted.found(cells, ids), all);
           std::vector<std::size_t> wanted;
           for (const auto& round : kRounds) {
             for (const std::size_t level : round) lookup.want(level);

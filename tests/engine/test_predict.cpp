@@ -346,8 +346,10 @@ TEST(predict_on_levels_does_not_depend_on_threads_and_blocks) {
       std::vector<std::uint8_t> identified(answers.size(), 0);
       const QuantileAnswer answer{model.target,     {}, kLevels, kLevels.size(), {}, answers.data(),
                                   identified.data()};
-      predict_on_levels(model.source(), model.target, {shift, used, order}, answer, block_size,
-                        n_threads, monitor);
+      const Levels levels{shift, used, order};
+      predict_places(
+          model.source(), [&] { return LevelCurve(model.forest, model.target, levels); }, answer,
+          block_size, n_threads, monitor);
       return answers;
     };
     const auto expected = ask(1000, 1);
@@ -365,9 +367,9 @@ TEST(predict_on_levels_stops) {
   const LevelMeanAnswer answer(model.target, 2, 20.0, false, means.data());
   Monitor monitor;
   monitor.stop();
-  CHECK_THROWS(
-      predict_on_levels(model.source(), model.target, {2, nullptr, order}, answer, 4, 2, monitor),
-      Stopped);
+  const Levels levels{2, nullptr, order};
+  const auto on_levels = [&] { return LevelCurve(model.forest, model.target, levels); };
+  CHECK_THROWS(predict_places(model.source(), on_levels, answer, 4, 2, monitor), Stopped);
   for (const double mean : means) CHECK(std::isnan(mean));
 }
 

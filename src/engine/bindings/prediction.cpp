@@ -140,15 +140,13 @@ class BoundForest {
 
   // What leaves hold by at most so many cells, made when it is first asked for; null where that
   // does not pay.
-  // event: (n,) by rank.
-  std::shared_ptr<const Cells> cells(std::size_t most, std::span<const std::uint8_t> event,
-                                     int n_threads, Monitor& monitor) const {
+  std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
+                                     Monitor& monitor) const {
     // Another thread that makes them may take seconds.
     std::unique_lock lock(cells_mutex_, std::defer_lock);
     while (!lock.try_lock_for(Monitor::kInterval))
       if (monitor.stopped()) throw Stopped{};
     if (most_cells_ != most) {
-      const bool censored = std::ranges::find(event, std::uint8_t{0}) != event.end();
       cells_ = Cells::make(forest_, most, censored, n_threads, monitor);
       most_cells_ = most;
     }
@@ -338,10 +336,10 @@ class Weights {
     const QuantileAnswer answer{target_.get(), options,        view(levels),     n_levels,
                                 view(after),   answers.data(), identified.data()};
     const bool argmin = options.solver == Solver::kArgmin;
-    if (on_levels(censoring, n_levels, std::max(kFewPlaces, n_rows() / 4096)) && !argmin && !after)
-      run_on_levels(answer, true, n_threads, block_size);
-    else
+    if (!on_levels(censoring) || argmin || after)
       run(answer, censoring, n_threads, block_size, argmin);
+    else
+      run_in_places(answer, n_threads, block_size);
     return nb::make_tuple(to_numpy(std::move(answers), {m, n_levels}),
                           to_numpy(std::move(identified), {m, n_levels}));
   }
@@ -367,9 +365,9 @@ class Weights {
     const auto ascending = view(times);
     require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
     std::vector<double> values(rows() * times.size(), kNaN);
-    if (on_levels(censoring, times.size(), 16 * kFewPlaces) &&
+    if (on_levels(censoring) && times.size() <= 16 * kFewPlaces &&
         parse_which(which) == Which::kSurvival)
-      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), false,
+      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), nullptr,
                     n_threads, block_size);
     else
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
@@ -381,10 +379,10 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    if (on_levels(censoring, 0, 0))
+    if (on_levels(censoring))
       run_on_levels(LevelMeanAnswer(target_.get(), level_shift(n_rows(), resolution_), horizon,
                                     mirrored, means.data()),
-                    false, n_threads, block_size);
+                    nullptr, n_threads, block_size);
     else
       run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
           n_threads, block_size);
@@ -465,27 +463,50 @@ class Weights {
     throw std::invalid_argument("unknown curve: " + name);
   }
 
-  // Whether S is looked at on levels: in few enough places, of rows that count alike, with Beran's
-  // curve. Beyond `most` places, all steps of the curve are sooner made.
-  bool on_levels(const Censoring& censoring, std::size_t n_places, std::size_t most) const {
-    return resolution_ > 0 && n_places <= most && censoring.kind == "beran" &&
-           target_.get().weight.empty() && std::holds_alternative<ForestSource>(*source_);
+  // Whether S may be looked at in some places, of rows that count alike, with Beran's curve.
+  bool on_levels(const Censoring& censoring) const {
+    return resolution_ > 0 && censoring.kind == "beran" && target_.get().weight.empty() &&
+           std::holds_alternative<ForestSource>(*source_);
+  }
+
+  // Calls predict_places() with what make_whole(monitor) gives.
+  template <class MakeWhole, class Answer>
+  void run_places(MakeWhole make_whole, const Answer& answer, int n_threads,
+                  std::size_t block_size) const {
+    require(block_size > 0, "block_size must be positive");
+    run_released([&](Monitor& monitor) {
+      predict_places(std::get<ForestSource>(*source_), make_whole, answer, block_size, n_threads,
+                     monitor);
+    });
   }
 
   template <class Answer>
-  void run_on_levels(const Answer& answer, bool by_cells, int n_threads,
+  void run_on_levels(const Answer& answer, const Cells* cells, int n_threads,
                      std::size_t block_size) const {
-    require(block_size > 0, "block_size must be positive");
-    const int shift = level_shift(n_rows(), resolution_);
-    const std::size_t most_cells = std::max<std::size_t>(1, resolution_ >> kChunkBits);
-    run_released([&](Monitor& monitor) {
-      const auto cells =
-          by_cells ? forest_->cells(most_cells, target_.get().event, n_threads, monitor) : nullptr;
-      const int divided = cells ? cells->level_shift() : shift;
-      const Levels levels{divided, cells.get(), target_.order_in_levels(divided)};
-      predict_on_levels(std::get<ForestSource>(*source_), target_.get(), levels, answer, block_size,
-                        n_threads, monitor);
-    });
+    const int shift = cells ? cells->level_shift() : level_shift(n_rows(), resolution_);
+    const Levels levels{shift, cells, target_.order_in_levels(shift)};
+    run_places([&] { return LevelCurve(forest_->get(), target_.get(), levels); }, answer, n_threads,
+               block_size);
+  }
+
+  // Quantiles from all ranks, where there are not too many of them, or on cells or levels of time.
+  void run_in_places(const QuantileAnswer& answer, int n_threads, std::size_t block_size) const {
+    const bool few = answer.n_levels <= std::max(kFewPlaces, n_rows() / 4096);
+    const bool censored = std::ranges::find(target_.get().event, 0) != target_.get().event.end();
+    std::shared_ptr<const Cells> cells;
+    if (few && (n_rows() > kMostRanksForFew || !censored))
+      run_released([&](Monitor& monitor) {
+        const std::size_t most = std::max<std::size_t>(1, resolution_ >> kChunkBits);
+        cells = forest_->cells(most, censored, n_threads, monitor);
+      });
+    if (cells && !censored)
+      run_places([&] { return CellCurve(forest_->get(), target_.get(), *cells); }, answer,
+                 n_threads, block_size);
+    else if (n_rows() <= (few ? kMostRanksForFew : kMostRanksForMany))
+      run_places([&] { return RankCurve(forest_->get(), target_.get()); }, answer, n_threads,
+                 block_size);
+    else
+      run_on_levels(answer, cells.get(), n_threads, block_size);
   }
 
   template <class Answer>

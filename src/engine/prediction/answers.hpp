@@ -14,9 +14,11 @@
 #include <span>
 #include <vector>
 
+#include "cell_curve.hpp"
 #include "censoring.hpp"
 #include "curve.hpp"
 #include "levels.hpp"
+#include "rank_curve.hpp"
 #include "solver.hpp"
 
 namespace cqrf {
@@ -40,8 +42,9 @@ struct QuantileAnswer {
                  quantiles + row * n_levels, identified + row * n_levels);
   }
 
-  // Looks at the part of the curve around each quantile.
-  void take(std::size_t row, LevelCurve& whole, Curve& part, Worker& solver) const {
+  // Looks at the part of the curve around each quantile. `whole` is on levels, or on cells.
+  template <class Whole>
+  void take(std::size_t row, Whole& whole, Curve& part, Worker& solver) const {
     const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
     whole.look_at(levels.subspan(first, n_levels));
     for (std::size_t j = 0; j < n_levels; ++j) {

@@ -75,7 +75,7 @@ struct AddCells {
         numbers[i] = reinterpret_cast<const Number*>(sums.records[first + i] + offset);
       add_numbers<kIsa>(numbers, shares, layout.n_cells, sum.data());
     };
-    add(std::uint8_t{}, 0, sums.events);
+    add(std::uint8_t{}, 0, sums.all);
     if (!layout.censored) return;
     add(std::uint8_t{}, layout.censorings, sums.censored);
     add(std::int8_t{}, layout.event_places, sums.event_places);
@@ -118,15 +118,15 @@ Cells::Layout::Layout(std::size_t n_rows, int cell_shift, bool with_censoring)
       event_places(2 * n_cells),
       censored_places(3 * n_cells),
       begins(with_censoring ? 4 * n_cells : n_cells),
-      next(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
-      bytes(next + sizeof(std::uint32_t)) {}
+      end(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
+      lines((end + sizeof(End) + kCacheLine - 1) / kCacheLine) {}
 
 std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most, bool censored,
                                          int n_threads, Monitor& monitor) {
   // With censoring, most of a few wide cells would have to be looked into, and most of the narrow
   // ones of small leaves.
   const std::size_t fewest = censored ? 32 : 16;
-  const std::size_t members_per_cell = censored ? 8 : 1;
+  const std::size_t members_per_cell = censored ? 8 : 2;
   if (!begins_fit(forest)) return nullptr;
   const std::size_t members = forest.members.low.size();
   // Levels of a cell are computed eight at once.
@@ -141,29 +141,29 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
 
 Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
     : layout_(forest.n_rows, shift, censored) {
-  data_.resize(n_leaves(forest) * layout_.bytes);
-  std::vector<std::vector<std::uint8_t>> more(forest.n_trees());
+  data_.resize(n_leaves(forest) * layout_.lines);
+  std::vector<std::vector<Line>> more(forest.n_trees());
   parallel_for(forest.n_trees(), n_threads, monitor,
                [&](std::size_t t, int) { more[t] = write(forest, t); });
   // Records of numbers that did not fit stand behind all others, and are found from there.
   for (std::size_t t = 0; t < more.size(); ++t) {
-    const auto before = static_cast<std::uint32_t>(data_.size() / layout_.bytes);
+    if (more[t].empty()) continue;
+    const std::size_t before = data_.size() / layout_.lines;
     data_.insert(data_.end(), more[t].begin(), more[t].end());
     const auto link = [&](std::size_t from, std::size_t end) {
       for (std::size_t i = from; i < end; ++i) {
-        std::uint8_t* const to = data_.data() + i * layout_.bytes + layout_.next;
-        std::uint32_t number;
-        std::memcpy(&number, to, sizeof(number));
-        if (number != 0) put(number + before - 1, to, 0);
+        std::uint8_t* const record = data_[i * layout_.lines].bytes.data();
+        End last = end_of(record);
+        if (last.next != 0) last.next += static_cast<std::uint32_t>(before - 1);
+        put(last, record + layout_.end, 0);
       }
     };
-    if (more[t].empty()) continue;
-    const std::size_t first = forest.leaf(t, 0).number;
+    const std::size_t first = forest.leaf_number(t, 0);
     link(first, first + forest.n_leaves(t));
-    link(before, data_.size() / layout_.bytes);
+    link(before, data_.size() / layout_.lines);
   }
   // The last vector of the last record reaches behind it.
-  data_.resize(data_.size() + kSixteen);
+  data_.resize(data_.size() + 1);
 }
 
 // What a leaf has in a cell.
@@ -176,26 +176,26 @@ struct Cells::Count {
 bool Cells::write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const {
   bool left = false;
   for (std::size_t k = 0; k < counts.size(); ++k) {
-    auto& [censorings, events] = counts[k];
-    record[k] = take<std::uint8_t>(events.number);
-    left = left || events.number != 0;
+    auto& [censorings, all] = counts[k];
+    record[k] = take<std::uint8_t>(all.number);
+    left = left || all.number != 0;
     if (!layout_.censored) continue;
     record[layout_.censorings + k] = take<std::uint8_t>(censorings.number);
-    record[layout_.event_places + k] = take<std::int8_t>(events.places);
+    record[layout_.event_places + k] = take<std::int8_t>(all.places);
     record[layout_.censored_places + k] = take<std::int8_t>(censorings.places);
-    left = left || censorings.number != 0 || events.places != 0 || censorings.places != 0;
+    left = left || censorings.number != 0 || all.places != 0 || censorings.places != 0;
   }
   return left;
 }
 
 // Writes the records of a tree. Returns those of numbers that did not fit, which are told by their
 // place in them, from one on.
-std::vector<std::uint8_t> Cells::write(const Forest& forest, std::size_t tree) {
+std::vector<Cells::Line> Cells::write(const Forest& forest, std::size_t tree) {
   const auto cell_rows = std::int32_t{1} << layout_.shift;
   const double unit = 2 * kPlaceUnit * cell_rows;
-  std::vector<std::uint8_t> more;
+  std::vector<Line> more;
   std::vector<Rank> room;
-  std::vector<std::array<Count, 2>> counts(layout_.n_cells);  // censorings, events
+  std::vector<std::array<Count, 2>> counts(layout_.n_cells);  // censorings; events, then all
   for (LeafId id = 0; id < forest.n_leaves(tree); ++id) {
     const Leaf leaf = forest.leaf(tree, id);
     const std::span<const Rank> ranks = forest.leaf_members(tree, id, room);
@@ -207,34 +207,44 @@ std::vector<std::uint8_t> Cells::write(const Forest& forest, std::size_t tree) {
       const auto place = static_cast<std::int32_t>(ranks[i] & ((Rank{1} << layout_.shift) - 1));
       count.places += 2 * place + 1 - cell_rows;
     }
-    std::uint8_t* record = data_.data() + leaf.number * layout_.bytes;
+    std::uint8_t* record = data_[leaf.number * layout_.lines].bytes.data();
+    End end{static_cast<std::uint32_t>(leaf.first - tree * forest.members.per_tree),
+            1.0f / static_cast<float>(leaf.size), 0};
     std::uint16_t begin = 0;
     for (std::size_t k = 0; k < counts.size(); ++k) {
       if (k % 8 == 0) put(begin, record + layout_.begins, k / 8);
-      for (Count& count : counts[k]) {
-        begin = static_cast<std::uint16_t>(begin + count.number);
+      for (Count& count : counts[k])
         count.places = static_cast<std::int32_t>(std::lround(count.places / unit));
-      }
+      counts[k][1].number += counts[k][0].number;
+      begin = static_cast<std::uint16_t>(begin + counts[k][1].number);
     }
     while (write_some(counts, record)) {
-      put(static_cast<std::uint32_t>(more.size() / layout_.bytes + 1), record + layout_.next, 0);
-      more.resize(more.size() + layout_.bytes);
-      record = more.data() + more.size() - layout_.bytes;
+      end.next = static_cast<std::uint32_t>(more.size() / layout_.lines + 1);
+      put(end, record + layout_.end, 0);
+      more.resize(more.size() + layout_.lines);
+      record = more[more.size() - layout_.lines].bytes.data();
+      end.next = 0;
     }
+    put(end, record + layout_.end, 0);
   }
   return more;
 }
 
-void Cells::add_up(Isa isa, std::span<const Leaf> leaves, Sums& sums) const {
+void Cells::add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const {
   sums.records.clear();
   sums.shares.clear();
-  for (const Leaf& leaf : leaves)
-    for (const auto* from = record(leaf.number); from != nullptr; from = next(from)) {
+  for (const Found& leaf : leaves) {
+    sums.records.push_back(leaf.record);
+    sums.shares.push_back(leaf.share);
+    if (leaf.whole) [[likely]]
+      continue;
+    for (const auto* from = next(leaf.record); from != nullptr; from = next(from)) {
       sums.records.push_back(from);
-      sums.shares.push_back(1.0f / static_cast<float>(leaf.size));
+      sums.shares.push_back(leaf.share);
     }
+  }
   const std::size_t room = (layout_.n_cells + kSixteen - 1) / kSixteen * kSixteen;
-  for (auto* const sum : {&sums.events, &sums.censored, &sums.event_places, &sums.censored_places})
+  for (auto* const sum : {&sums.all, &sums.censored, &sums.event_places, &sums.censored_places})
     sum->assign(room, 0.0f);
   dispatch<AddCells>(isa, layout_, sums);
 }

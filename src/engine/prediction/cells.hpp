@@ -1,11 +1,11 @@
 // What leaves hold by *cells*, long runs of ranks: sums over cells instead of members.
 //
-// For every leaf and cell: how many of its members are events and censorings, and how far they
-// stand from the middle of the cell. All of it is added up over the leaves of a test point; D and C
-// are the weights of events and censorings in a cell, x_D and x_C their mean places, from 0 to 1,
-// and R_0 and R_1 the weights from the cell on and behind it. If events and censorings came in the
-// same proportion throughout the cell, S would fall in it by the factor (R_1 / R_0)^(D / (D + C)).
-// The order in which they do come changes its logarithm by
+// For every leaf and cell: how many members it has, how many of them are censorings, and how far
+// events and censorings stand from the middle of the cell. All of it is added up over the leaves of
+// a test point; D and C are the weights of events and censorings in a cell, x_D and x_C their mean
+// places, from 0 to 1, and R_0 and R_1 the weights from the cell on and behind it. If events and
+// censorings came in the same proportion throughout the cell, S would fall in it by the factor (R_1
+// / R_0)^(D / (D + C)). The order in which they do come changes its logarithm by
 //
 //   D C / R^2 (x_C - x_D),   R = (R_0 + R_1) / 2,
 //
@@ -28,18 +28,14 @@
 
 namespace cqrf {
 
-// How many runs of 2^shift ranks it takes for all of n.
-inline std::size_t n_runs(std::size_t n_rows, int shift) { return ((n_rows - 1) >> shift) + 1; }
-
 class Cells {
  public:
   static constexpr int kLevelBits = 8;        // levels of a cell, as a power of two, at most
   static constexpr double kPlaceUnit = 0.25;  // of a cell, in which places are told
 
-  // A record of a leaf, in bytes: numbers of events, (n_cells,); with censoring, numbers of
+  // A record of a leaf, in bytes: numbers of members, (n_cells,); with censoring, numbers of
   // censorings and sums of the places of events and of censorings, (n_cells,) each; where the
-  // members of every eighth cell begin, two bytes each; and the number of the record, four bytes,
-  // that has what is left of numbers that do not fit a byte, or zero.
+  // members of every eighth cell begin, two bytes each; and the end. Records are whole cache lines.
   struct Layout {
     Layout(std::size_t n_rows, int cell_shift, bool with_censoring);
 
@@ -51,8 +47,17 @@ class Cells {
     std::size_t event_places;
     std::size_t censored_places;
     std::size_t begins;
-    std::size_t next;
-    std::size_t bytes;  // in all
+    std::size_t end;
+    std::size_t lines;  // in all
+  };
+  struct alignas(kCacheLine) Line {
+    std::array<std::uint8_t, kCacheLine> bytes;
+  };
+  struct End {
+    std::uint32_t start;  // of the leaf among the members of its tree
+    float share;          // one by the size of the leaf
+    // The number of the record that has what is left of numbers that do not fit a byte, or zero.
+    std::uint32_t next;
   };
 
   // The finest cells of a forest that pay, at most `most` of them: leaves have a member in a cell,
@@ -64,52 +69,69 @@ class Cells {
   Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor);
 
   std::size_t size() const { return layout_.n_cells; }
-  std::size_t bytes() const { return data_.size(); }
+  std::size_t bytes() const { return data_.size() * sizeof(Line); }
   int shift() const { return layout_.shift; }
   // Levels of a cell are many: members of a leaf that follow each other in the same level would
   // wait for one another.
   int level_shift() const { return std::max(0, layout_.shift - kLevelBits); }
 
-  // The members of a leaf that lie in a cell: places in the leaf.
+  // A leaf of a test point.
+  struct Found {
+    const std::uint8_t* record;
+    std::size_t first;  // of its members
+    float share;        // what each of them adds to the weight of its rank
+    bool whole;         // all numbers fit a byte
+  };
+  Found find(const Forest& forest, std::size_t tree, LeafId leaf) const {
+    const std::uint8_t* const from = record(forest.leaf_number(tree, leaf));
+    const End end = end_of(from);
+    return {from, tree * forest.members.per_tree + end.start, end.share, end.next == 0};
+  }
+
+  // The members of a leaf that lie in a cell, from its first one on.
   struct Run {
     std::size_t begin;
     std::size_t size;
   };
-  Run run(const Leaf& leaf, std::size_t cell) const {
-    const std::uint8_t* from = record(leaf.number);
+  Run run(const Found& leaf, std::size_t cell) const {
     std::uint16_t begin;
-    std::memcpy(&begin, from + layout_.begins + cell / 8 * sizeof(begin), sizeof(begin));
+    std::memcpy(&begin, leaf.record + layout_.begins + cell / 8 * sizeof(begin), sizeof(begin));
     Run run{begin, 0};
-    do {
-      count(from, cell, run);
-      if (layout_.censored) count(from + layout_.censorings, cell, run);
-      from = next(from);
-    } while (from != nullptr);
+    count(leaf.record, cell, run);
+    if (!leaf.whole) [[unlikely]]
+      for (auto* from = next(leaf.record); from != nullptr; from = next(from))
+        count(from, cell, run);
     return run;
   }
 
   // Weights of a test point, in whole vectors: (size(),) and some more.
   struct Sums {
-    std::vector<float> events;
+    std::vector<float> all;
     std::vector<float> censored;
     // Weights times distances from the middle of the cell, in units of kPlaceUnit.
     std::vector<float> event_places;
     std::vector<float> censored_places;
     std::vector<const std::uint8_t*> records;  // of the leaves
-    std::vector<float> shares;                 // one by the size of the leaf, for every record
+    std::vector<float> shares;                 // of their members
   };
-  void add_up(Isa isa, std::span<const Leaf> leaves, Sums& sums) const;
+  void add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const;
 
-  // Asks memory for a leaf that is soon to be added up.
-  void prefetch(const Leaf& leaf) const { cqrf::prefetch(record(leaf.number), layout_.bytes); }
+  // Asks memory for a leaf that is soon to be found.
+  void prefetch(const Forest& forest, std::size_t tree, LeafId leaf) const {
+    cqrf::prefetch(record(forest.leaf_number(tree, leaf)), layout_.lines * sizeof(Line));
+  }
 
  private:
   const std::uint8_t* record(std::size_t number) const {
-    return data_.data() + number * layout_.bytes;
+    return data_[number * layout_.lines].bytes.data();
   }
-  const std::uint8_t* next(const std::uint8_t* record_of) const {
-    std::uint32_t number;
-    std::memcpy(&number, record_of + layout_.next, sizeof(number));
+  End end_of(const std::uint8_t* from) const {
+    End end;
+    std::memcpy(&end, from + layout_.end, sizeof(end));
+    return end;
+  }
+  const std::uint8_t* next(const std::uint8_t* from) const {
+    const std::uint32_t number = end_of(from).next;
     return number == 0 ? nullptr : record(number);
   }
 
@@ -131,10 +153,10 @@ class Cells {
 
   struct Count;
   bool write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const;
-  std::vector<std::uint8_t> write(const Forest& forest, std::size_t tree);
+  std::vector<Line> write(const Forest& forest, std::size_t tree);
 
   Layout layout_;
-  std::vector<std::uint8_t> data_;  // (leaves and more, layout_.bytes)
+  std::vector<Line> data_;  // (leaves and more, layout_.lines)
 };
 
 }  // namespace cqrf

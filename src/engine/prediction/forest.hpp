@@ -31,11 +31,16 @@ struct Forest {
     return static_cast<LeafId>(leaf_offset[tree + 1] - leaf_offset[tree] - 1);
   }
 
-  Leaf leaf(std::size_t tree, LeafId id) const {
-    const auto at = static_cast<std::size_t>(leaf_offset[tree]) + id;
+  // Of a leaf among those of all trees.
+  std::size_t leaf_number(std::size_t tree, LeafId id) const {
     // A tree has one start more than leaves.
-    return {at - tree, tree * members.per_tree + leaf_start[at],
-            leaf_start[at + 1] - leaf_start[at]};
+    return static_cast<std::size_t>(leaf_offset[tree]) + id - tree;
+  }
+
+  Leaf leaf(std::size_t tree, LeafId id) const {
+    const std::size_t number = leaf_number(tree, id);
+    const std::size_t at = number + tree;
+    return {number, tree * members.per_tree + leaf_start[at], leaf_start[at + 1] - leaf_start[at]};
   }
 
   // The members of a leaf, in time order; `room` is scratch.

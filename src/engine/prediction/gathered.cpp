@@ -38,17 +38,17 @@ struct GatheredMembers::Copy {
   }
 };
 
-void GatheredMembers::gather(std::span<const Leaf> leaves, std::span<const std::uint32_t> cells) {
+void GatheredMembers::gather(std::span<const Cells::Found> leaves,
+                             std::span<const std::uint32_t> cells) {
   const std::uint16_t* const members = forest_.members.low.data();
   pieces_.resize(cells.size() * leaves.size());
   Piece* to = pieces_.data();
   std::size_t end = end_;
   for (const std::uint32_t cell : cells) {
     const std::size_t begin = end;
-    for (const Leaf& leaf : leaves) {
+    for (const Cells::Found& leaf : leaves) {
       const Cells::Run run = cells_.run(leaf, cell);
-      *to = {leaf.first + run.begin, static_cast<std::uint32_t>(run.size),
-             1.0f / static_cast<float>(leaf.size)};
+      *to = {leaf.first + run.begin, static_cast<std::uint32_t>(run.size), leaf.share};
       // Leaves lie far apart in memory: all are on their way before the first one is copied.
       prefetch(members + to->begin);
       prefetch(members + to->begin + to->size);

@@ -31,7 +31,7 @@ class GatheredMembers {
   // Forgets all members.
   void clear() { end_ = 0; }
   // Gathers those that some leaves have in some cells.
-  void gather(std::span<const Leaf> leaves, std::span<const std::uint32_t> cells);
+  void gather(std::span<const Cells::Found> leaves, std::span<const std::uint32_t> cells);
   // Of a cell that was gathered; until the next one is.
   MemberRun run(std::size_t cell) const {
     return {low_.data() + runs_[cell].begin, share_.data() + runs_[cell].begin, runs_[cell].size};

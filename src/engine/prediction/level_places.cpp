@@ -31,7 +31,7 @@ std::size_t LevelCurve::chunk_of(double probability) const {
 }
 
 bool LevelCurve::falls_in(std::size_t chunk) const {
-  return filled_[chunk] ? chunk_product_[chunk] < 1 : sums_.events[chunk] > 0;
+  return filled_[chunk] ? chunk_product_[chunk] < 1 : events_in(chunk) > 0;
 }
 
 // The last level before this one in which S falls, or the first of all; a chunk that has to be

@@ -72,32 +72,36 @@ void LevelCurve::make(const LeafId* leaves) {
     members += leaves_[t].size;
   }
   mean_leaf_ = static_cast<double>(members) / static_cast<double>(leaves_.size());
+  found_.clear();
+  if (cells_)
+    for (std::size_t t = 0; t < leaves_.size(); ++t)
+      found_.push_back(cells_->find(forest_, t, leaves[t]));
 }
 
 void LevelCurve::expect(const LeafId* leaves) const {
   if (!cells_) return;
-  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_.leaf(t, leaves[t]));
+  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_, t, leaves[t]);
 }
 
 // Sums by cells; no chunk is filled.
 void LevelCurve::add_cells() {
-  cells_->add_up(isa_, leaves_, sums_);
+  cells_->add_up(isa_, found_, sums_);
   double after = 0;
   for (std::size_t k = n_chunks(); k-- > 0;) {
-    const double events = sums_.events[k];
+    const double events = events_in(k);
     const double censored = sums_.censored[k];
     const double at_risk = after + (events + censored) / 2;
     chunk_after_[k] = after;
-    chunk_weight_[k] = sums_.events[k] + sums_.censored[k];
+    chunk_weight_[k] = sums_.all[k];
     chunk_product_[k] = kUnknown;
     doubt_[k] = at_risk > 0 ? static_cast<float>(events * censored / (at_risk * at_risk)) : 0.0f;
-    after += events + censored;
+    after += double{sums_.all[k]};
   }
 }
 
 double LevelCurve::cell_factor(std::size_t cell) const {
   const double after = chunk_after_[cell];
-  const double events = sums_.events[cell];
+  const double events = events_in(cell);
   const double censored = sums_.censored[cell];
   if (events == 0) return 1;
   const double kept = after / (after + events + censored);
@@ -170,7 +174,7 @@ void LevelCurve::want_chunk(std::size_t chunk) {
 bool LevelCurve::fill_wanted() {
   if (wanted_.empty()) return false;
   const int shift = shift_;
-  gathered_->gather(leaves_, wanted_);
+  gathered_->gather(found_, wanted_);
   for (const std::uint32_t chunk : wanted_) {
     const MemberRun run = gathered_->run(chunk);
     float* const weight = weight_.data() + (chunk * chunk_size() / per_block()) * 2 * per_block();

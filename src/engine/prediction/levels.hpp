@@ -111,6 +111,7 @@ class LevelCurve {
 
   void make_room();
   void add_cells();
+  float events_in(std::size_t cell) const { return sums_.all[cell] - sums_.censored[cell]; }
   double cell_factor(std::size_t cell) const;
   bool order_matters_in(std::size_t cell) const;
   void fill_all();
@@ -145,8 +146,9 @@ class LevelCurve {
   int shift_;
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
-  std::vector<Leaf> leaves_;  // of the test point
-  double mean_leaf_ = 0;      // their mean size
+  std::vector<Leaf> leaves_;         // of the test point
+  std::vector<Cells::Found> found_;  // the same among the cells
+  double mean_leaf_ = 0;             // their mean size
   Cells::Sums sums_;
   std::unique_ptr<GatheredMembers> gathered_;  // with cells
   RankLookup lookup_;

@@ -20,6 +20,9 @@ inline constexpr std::size_t kBlockRows = std::size_t{1} << kPlaceBits;
 inline constexpr std::uint16_t kEventBit = 1u << kPlaceBits;
 inline constexpr std::uint16_t kPlace = kEventBit - 1;
 
+// How many runs of 2^shift ranks it takes for all of n > 0.
+inline constexpr std::size_t n_runs(std::size_t n, int shift) { return ((n - 1) >> shift) + 1; }
+
 inline constexpr std::size_t n_blocks(std::size_t n_rows) {
   return (n_rows + kBlockRows - 1) / kBlockRows;
 }
@@ -51,6 +54,29 @@ struct PackedMembers {
   std::size_t block_of(std::size_t at) const {
     if (block.empty()) return 0;
     return block[at] | (block_high.empty() ? std::size_t{0} : std::size_t{block_high[at]} << 8);
+  }
+
+  // Calls each(block, members) for the members of a leaf, by the blocks that they lie in.
+  template <class Each>
+  void for_each_run(const Leaf& leaf, Each each) const {
+    const std::uint16_t* from = low.data() + leaf.first;
+    if (counted()) {
+      const auto numbers = counts(leaf);
+      for (std::size_t number = 0; number < n_blocks; ++number) {
+        each(number, std::span(from, numbers[number]));
+        from += numbers[number];
+      }
+    } else if (block.empty()) {
+      each(std::size_t{0}, std::span(from, leaf.size));
+    } else {
+      for (std::size_t begin = 0; begin < leaf.size;) {
+        const std::size_t number = block_of(leaf.first + begin);
+        std::size_t end = begin + 1;
+        while (end < leaf.size && block_of(leaf.first + end) == number) ++end;
+        each(number, std::span(from + begin, end - begin));
+        begin = end;
+      }
+    }
   }
 
   // Writes the ranks of a leaf to `out`, which has room for them.

@@ -70,27 +70,26 @@ void predict(const Source& source, const TargetView& target, const CensoringOpti
                });
 }
 
-// What looks at some places of S only, with Beran's curve: leaf of every tree -> weights by level
-// -> the curve around these places -> answer.
-template <class Answer>
-void predict_on_levels(const ForestSource& source, const TargetView& target, const Levels& levels,
-                       const Answer& answer, std::size_t block_size, int n_threads,
-                       Monitor& monitor) {
+// What looks at some places of S only, with Beran's curve: leaf of every tree -> weights by ranks,
+// levels or cells -> the curve around these places -> answer. `make_whole()` gives a RankCurve, a
+// LevelCurve or a CellCurve.
+template <class MakeWhole, class Answer>
+void predict_places(const ForestSource& source, MakeWhole make_whole, const Answer& answer,
+                    std::size_t block_size, int n_threads, Monitor& monitor) {
   struct Scratch {
-    LevelCurve whole;
+    decltype(make_whole()) whole;
     Block block;
     Curve curve;
     typename Answer::Worker worker;
   };
   const auto make_scratch = [&] {
-    return std::unique_ptr<Scratch>(
-        new Scratch{LevelCurve(source.forest(), target, levels), {}, {}, answer.worker()});
+    return std::unique_ptr<Scratch>(new Scratch{make_whole(), {}, {}, answer.worker()});
   };
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
                [&](std::size_t i, Scratch& own) {
-                 own.whole.make(source.leaves(i, own.block));
                  if (i + 1 < own.block.rows.size())
                    own.whole.expect(source.leaves(i + 1, own.block));
+                 own.whole.make(source.leaves(i, own.block));
                  answer.take(own.block.rows[i], own.whole, own.curve, own.worker);
                });
 }

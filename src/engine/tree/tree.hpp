@@ -68,15 +68,15 @@ inline bool goes_left(const Node& node, Bin bin, const BinSet* subsets) {
 template <std::size_t Count, class NodesOf, class SubsetsOf, class RowOf>
 void find_leaves(NodesOf nodes_of, SubsetsOf subsets_of, RowOf row_of, LeafId* leaves) {
   std::array<NodeId, Count> at{};
-  for (bool moved = true; moved;) {
-    moved = false;
+  std::uint32_t arrived;
+  do {
+    arrived = Node::kLeaf;
     for (std::size_t i = 0; i < Count; ++i) {
       const Node& node = nodes_of(i)[at[i]];
-      const NodeId next = node.child + !goes_left(node, row_of(i)[node.feature], subsets_of(i));
-      moved |= next != at[i];
-      at[i] = next;
+      at[i] = node.child + !goes_left(node, row_of(i)[node.feature], subsets_of(i));
+      arrived &= node.rule;
     }
-  }
+  } while (arrived == 0);
   for (std::size_t i = 0; i < Count; ++i) leaves[i] = nodes_of(i)[at[i]].index;
 }
 

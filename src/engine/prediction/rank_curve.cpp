@@ -1,0 +1,27 @@
+#include "rank_curve.hpp"
+
+namespace cqrf {
+
+void RankCurve::make(const LeafId* leaves) {
+  constexpr std::size_t kAhead = 2;
+  const std::size_t trees = forest_.n_trees();
+  const std::size_t n = forest_.n_rows;
+  if (weight_.empty()) weight_.assign(n_blocks(n) * kBlockRows + 16, 0.0f);
+  std::size_t members = 0;
+  for (std::size_t t = 0; t < trees; ++t) {
+    if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaves[t + kAhead]));
+    const Leaf leaf = forest_.leaf(t, leaves[t]);
+    members += leaf.size;
+    const float share = 1.0f / static_cast<float>(leaf.size);
+    forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
+      float* const weight = weight_.data() + block * kBlockRows;
+      for (const std::uint16_t member : low) weight[member & kPlace] += share;
+    });
+  }
+  weights_.size = 0;
+  weights_.make_room(std::min(n, members));
+  drain(isa_, target_.event, weight_.data(), n, 0, weights_);
+  whole_.make(isa_, target_, weights_, 1, 0, static_cast<double>(trees));
+}
+
+}  // namespace cqrf

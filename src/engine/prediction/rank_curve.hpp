@@ -1,0 +1,48 @@
+// The curve of a test point from the weights of all ranks, in single precision.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../simd.hpp"
+#include "curve.hpp"
+#include "forest.hpp"
+#include "window_curve.hpp"
+
+namespace cqrf {
+
+// With more rows than this, most of the time would go to ranks that have no weight: for a few
+// quantiles, and for many, each of which takes longer any other way.
+inline constexpr std::size_t kMostRanksForFew = kBlockRows;
+inline constexpr std::size_t kMostRanksForMany = 8 * kBlockRows;
+
+// Scratch of one worker, made anew for every test point.
+class RankCurve {
+ public:
+  RankCurve(const Forest& forest, const TargetView& target)
+      : forest_(forest), target_(target), isa_(isa()) {}
+
+  // Adds up the weights of a test point from its leaf in every tree.
+  void make(const LeafId* leaves);
+  // There is nothing that the next test point needs first.
+  void expect(const LeafId*) const {}
+
+  void look_at(std::span<const double> probabilities) { probabilities_ = probabilities; }
+  // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
+  // jump after that; where S does not fall so far, its end.
+  void part(std::size_t k, Curve& curve) const {
+    whole_.part(whole_.find(probabilities_[k] + kLevelTolerance), curve);
+  }
+
+ private:
+  const Forest& forest_;
+  const TargetView& target_;
+  Isa isa_;
+  std::vector<float> weight_;  // by rank; zero
+  RankWeights weights_;
+  WindowCurve whole_;
+  std::span<const double> probabilities_;
+};
+
+}  // namespace cqrf

@@ -1,0 +1,228 @@
+#include "window_curve.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "level_kernels.hpp"
+
+#if CQRF_X86
+#include <immintrin.h>
+#endif
+
+namespace cqrf {
+namespace {
+
+constexpr std::size_t kSixteen = 16;
+
+struct Drained {
+  Rank* rank;
+  float* events;
+  float* censored;
+};
+
+#if CQRF_X86
+CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, std::size_t n,
+                                     Rank first, const Drained& to) {
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < n; i += kSixteen) {
+    const auto left = static_cast<unsigned>(std::min(kSixteen, n - i));
+    const auto some = static_cast<__mmask16>((1u << left) - 1);
+    const __m128i events = _mm_maskz_loadu_epi8(some, event + i);
+    const __mmask16 seen = _mm_test_epi8_mask(events, events);
+    const __m512 weights = _mm512_loadu_ps(weight + i);
+    const __mmask16 in = _mm512_cmp_ps_mask(weights, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+    const __m512i ranks = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first + i)));
+    _mm512_storeu_si512(to.rank + found, _mm512_maskz_compress_epi32(in, ranks));
+    const __m512 chosen = _mm512_maskz_compress_ps(in, weights);
+    const auto died = static_cast<__mmask16>(_pext_u32(seen, in));
+    _mm512_storeu_ps(to.events + found, _mm512_maskz_mov_ps(died, chosen));
+    _mm512_storeu_ps(to.censored + found,
+                     _mm512_maskz_mov_ps(static_cast<__mmask16>(~died), chosen));
+    _mm512_storeu_ps(weight + i, _mm512_setzero_ps());
+    found += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
+  }
+  return found;
+}
+
+// The same, eight at once; the last ones are left.
+CQRF_AVX2 std::size_t drain_avx2(const std::uint8_t* event, float* weight, std::size_t n,
+                                 Rank first, const Drained& to) {
+  constexpr std::uint64_t kPlaces = 0x0706050403020100;
+  const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m256 zero = _mm256_setzero_ps();
+  std::size_t found = 0;
+  for (std::size_t i = 0; i + 8 <= n; i += 8) {
+    const __m128i seen = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(event + i));
+    const __m256 weights = _mm256_loadu_ps(weight + i);
+    const __m256 events = _mm256_mul_ps(weights, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(seen)));
+    const auto in =
+        static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(weights, zero, _CMP_NEQ_OQ)));
+    const std::uint64_t bytes = _pdep_u64(in, 0x0101010101010101) * 0xff;
+    const __m256i chosen =
+        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(_pext_u64(kPlaces, bytes))));
+    const __m256i ranks = _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(first + i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.rank + found),
+                        _mm256_permutevar8x32_epi32(ranks, chosen));
+    _mm256_storeu_ps(to.events + found, _mm256_permutevar8x32_ps(events, chosen));
+    _mm256_storeu_ps(to.censored + found,
+                     _mm256_permutevar8x32_ps(_mm256_sub_ps(weights, events), chosen));
+    _mm256_storeu_ps(weight + i, zero);
+    found += static_cast<std::size_t>(std::popcount(in));
+  }
+  return found;
+}
+#endif
+
+struct Drain {
+  template <Isa kIsa>
+  CQRF_KERNEL static std::size_t run(const std::uint8_t* event, float* weight, std::size_t n,
+                                     Rank first, const Drained& to) {
+#if CQRF_X86
+    if constexpr (kIsa == Isa::kAvx512) return drain_avx512(event, weight, n, first, to);
+#endif
+    std::size_t found = 0;
+    std::size_t i = 0;
+#if CQRF_X86
+    if constexpr (kIsa == Isa::kAvx2) {
+      found = drain_avx2(event, weight, n, first, to);
+      i = n / 8 * 8;
+    }
+#endif
+    for (; i < n; ++i) {
+      const float seen = event[i];
+      to.rank[found] = first + static_cast<Rank>(i);
+      to.events[found] = seen * weight[i];
+      to.censored[found] = (1 - seen) * weight[i];
+      found += weight[i] != 0;
+      weight[i] = 0;
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
+           RankWeights& to) {
+  const Drained drained{to.rank.data() + to.size, to.events.data() + to.size,
+                        to.censored.data() + to.size};
+  to.size += dispatch<Drain>(isa, event.data() + first, weight, n, first, drained);
+}
+
+void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, double survival,
+                       double behind, double total) {
+  static_assert(RankWeights::kRoom >= kChunk);
+  target_ = &target;
+  weights_ = &weights;
+  behind_ = behind;
+  total_ = total;
+  const std::size_t n = weights.size;
+  const std::size_t chunks = (n + kChunk - 1) / kChunk;
+  for (auto* const values : {&factor_, &from_})
+    if (values->size() < chunks * kChunk) values->resize(chunks * kChunk);
+  for (auto* const values : {&weights.events, &weights.censored})
+    std::fill_n(values->begin() + static_cast<std::ptrdiff_t>(n), kChunk, 0.0f);
+  // A rank has events or censorings: there is no order.
+  static constexpr std::array<float, kChunk> kOrder{};
+  survival_.resize(chunks + 1);
+  double after = behind;
+  for (std::size_t k = chunks; k-- > 0;) {
+    const std::size_t at = k * kChunk;
+    float weight;
+    float doubt;
+    survival_[k] = dispatch<ChunkFactors>(
+        isa, weights.censored.data() + at, weights.events.data() + at, kOrder.data(), kChunk,
+        static_cast<float>(after), factor_.data() + at, from_.data() + at, weight, doubt);
+    after += double{weight};
+  }
+  first_ = survival == 1;
+  for (std::size_t k = 0; k < chunks; ++k) {
+    const double factor = survival_[k];
+    survival_[k] = survival;
+    survival *= factor;
+  }
+  survival_[chunks] = survival;
+}
+
+double WindowCurve::survival_before(std::size_t i) const {
+  double survival = survival_[i / kChunk];
+  for (std::size_t j = i / kChunk * kChunk; j < i; ++j) survival *= double{factor_[j]};
+  return survival;
+}
+
+WindowCurve::Place WindowCurve::find(double probability) const {
+  const std::size_t n = weights_->size;
+  const bool is_last = behind_ == 0;
+  if (!first_ && survival_[0] <= probability) return {.before = true};
+  if (n == 0 || survival_.back() > probability) {
+    if (n == 0 || !is_last) return {.before = is_last, .after = !is_last};
+    // S does not fall so far: its last time.
+    std::size_t begin = n - 1;
+    while (begin > 0 && time(begin - 1) == time(begin)) --begin;
+    return {.begin = begin, .end = n, .survival = survival_before(begin)};
+  }
+  // The last chunk that S is above the probability before, without branches, which would be
+  // mispredicted.
+  std::size_t chunk = 0;
+  for (std::size_t left = survival_.size() - 1; left > 1;) {
+    const std::size_t half = left / 2;
+    chunk += survival_[chunk + half] > probability ? half : 0;
+    left -= half;
+  }
+  // Then eight factors at a time, whose products do not wait for each other.
+  const float* f = factor_.data() + chunk * kChunk;
+  std::array<double, kEight + 1> before{survival_[chunk]};
+  for (std::size_t i = 0; i + kEight < kChunk; i += kEight, f += kEight) {
+    const double next =
+        before[0] * ((double{f[0]} * double{f[1]}) * (double{f[2]} * double{f[3]}) *
+                     ((double{f[4]} * double{f[5]}) * (double{f[6]} * double{f[7]})));
+    if (next <= probability) break;
+    before[0] = next;
+  }
+  const auto eight = static_cast<std::size_t>(f - factor_.data());
+  std::size_t at = eight;
+  for (std::size_t j = 0; j < kEight; ++j) {
+    before[j + 1] = before[j] * double{f[j]};
+    at += before[j + 1] > probability;
+  }
+  // Products in another order may round to the other side.
+  at = std::min({at, eight + kEight - 1, n - 1});
+  Place place;
+  std::size_t begin = at;
+  while (begin > 0 && (time(begin - 1) == time(at) || !jumps(begin - 1))) --begin;
+  place.before = begin == 0 && !first_;
+  if (begin > 0) --begin;
+  while (begin > 0 && time(begin - 1) == time(begin)) --begin;
+  place.begin = begin;
+  std::size_t end = at + 1;
+  while (end < n && (time(end) == time(at) || !jumps(end))) ++end;
+  place.after = end == n && !is_last;
+  if (end < n) ++end;
+  while (end < n && time(end) == time(end - 1)) ++end;
+  place.end = end;
+  place.survival = begin >= eight ? before[begin - eight] : survival_before(begin);
+  return place;
+}
+
+void WindowCurve::part(const Place& place, Curve& curve) const {
+  const std::size_t most = place.end - place.begin + 1;
+  if (curve.buffer.size() < most) curve.buffer.resize(most);
+  Step* const end = curve.buffer.data() + curve.buffer.size();
+  Step* first = end;
+  for (std::size_t i = place.end; i-- > place.begin;) {
+    if (first == end || first->time != time(i))
+      *--first = {time(i), true, 0, 0, weight_from(i + 1)};
+    first->events += double{weights_->events[i]};
+    first->censored += double{weights_->censored[i]};
+  }
+  const TimeIndex begins = first->time;
+  *--first = {begins, true, 0, 0, weight_from(place.begin)};
+  curve.steps = {first, end};
+  curve.total = total_;
+  survival_of_events(curve);
+  for (double& s : curve.survival) s *= place.survival;
+}
+
+}  // namespace cqrf

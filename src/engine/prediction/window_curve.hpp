@@ -1,0 +1,78 @@
+// S in a window of time, from the weights of its ranks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../simd.hpp"
+#include "curve.hpp"
+
+namespace cqrf {
+
+// Ranks that have weight, in order, and what it is the weight of. There is room for more.
+struct RankWeights {
+  static constexpr std::size_t kRoom = 64;
+
+  std::size_t size = 0;
+  std::vector<Rank> rank;
+  std::vector<float> events;
+  std::vector<float> censored;
+
+  void make_room(std::size_t n) {
+    if (rank.size() >= n + kRoom) return;
+    rank.resize(2 * (n + kRoom));
+    events.resize(rank.size());
+    censored.resize(rank.size());
+  }
+};
+
+// Moves weights other than zero, of n ranks from `first` on, behind the others. event: (ranks,).
+// `weight` has room for fifteen more.
+void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
+           RankWeights& to);
+
+class WindowCurve {
+ public:
+  // Where S falls to a probability: places among the ranks, from the jump of S before the one at
+  // which it does to the jump after that.
+  struct Place {
+    bool before = false;  // whether the window has to begin earlier,
+    bool after = false;   // or to end later
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    double survival = 1;  // before `begin`
+  };
+
+  // `survival` is S before the window, `behind` the weight behind it, and `total` that of all
+  // ranks. The room of the weights is set to zero.
+  void make(Isa isa, const TargetView& target, RankWeights& weights, double survival, double behind,
+            double total);
+
+  Place find(double probability) const;
+  // Sets a curve to its part at a place. A first step without weight tells S before it.
+  void part(const Place& place, Curve& curve) const;
+
+ private:
+  // Factors are computed for chunks of so many ranks.
+  static constexpr std::size_t kChunk = 64;
+
+  TimeIndex time(std::size_t i) const { return target_->time_index[weights_->rank[i]]; }
+  bool jumps(std::size_t i) const { return weights_->events[i] > 0; }
+  double survival_before(std::size_t i) const;
+  double weight_from(std::size_t i) const {
+    return i < weights_->size ? double{from_[i]} : behind_;
+  }
+
+  const TargetView* target_ = nullptr;
+  const RankWeights* weights_ = nullptr;
+  bool first_;  // whether no weight comes before the window
+  double behind_;
+  double total_;
+  // By its ranks, in whole chunks.
+  std::vector<float> factor_;     // by which S falls
+  std::vector<float> from_;       // weight from each rank on
+  std::vector<double> survival_;  // (chunks + 1,) S before each
+};
+
+}  // namespace cqrf
