@@ -42,8 +42,8 @@ std::size_t CellCurve::cell_of(double probability) const {
 
 // Where S falls to a probability if rows lie at random places of the cell, give or take three
 // standard errors.
-RankRange CellCurve::guess(std::size_t cell, double probability) const {
-  const RankRange whole = ranks_of(cell, cell);
+Range CellCurve::guess(std::size_t cell, double probability) const {
+  const Range whole = ranks_of(cell, cell);
   const double members = sums_.all[cell];
   const double fallen = from_[cell] - probability * total();
   const double at = members > 0 ? std::clamp(fallen / members, 0.0, 1.0) : 0.0;
@@ -54,25 +54,8 @@ RankRange CellCurve::guess(std::size_t cell, double probability) const {
   const auto place = [&](double share) {
     return whole.begin + static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * size);
   };
-  return with_equal_times(
-      {std::min(place(at - margin), whole.end - 1), std::min(place(at + margin) + 1, whole.end)});
-}
-
-// Rows of one time make one step: there are no more of them before or after.
-RankRange CellCurve::with_equal_times(RankRange ranks) const {
-  const auto& index = target_.time_index;
-  if (target_.times.size() == n_ranks()) return ranks;
-  if (ranks.begin > 0 && index[ranks.begin - 1] == index[ranks.begin])
-    ranks.begin = static_cast<std::size_t>(
-        std::lower_bound(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(ranks.begin),
-                         index[ranks.begin]) -
-        index.begin());
-  if (ranks.end < n_ranks() && index[ranks.end] == index[ranks.end - 1])
-    ranks.end = static_cast<std::size_t>(
-        std::upper_bound(index.begin() + static_cast<std::ptrdiff_t>(ranks.end), index.end(),
-                         index[ranks.end - 1]) -
-        index.begin());
-  return ranks;
+  return with_equal_times(target_, {std::min(place(at - margin), whole.end - 1),
+                                    std::min(place(at + margin) + 1, whole.end)});
 }
 
 // The windows of the probabilities; those in the same cell share one.
@@ -86,9 +69,9 @@ void CellCurve::divide(std::span<const double> probabilities) {
   for (const std::size_t j : order_) {
     const double probability = probabilities[j] + kLevelTolerance;
     const std::size_t cell = cell_of(probability);
-    const RankRange ranks = guess(cell, probability);
+    const Range ranks = guess(cell, probability);
     if (cell == last_cell) {
-      RankRange& shared = parts_[n_parts_ - 1].window.ranks;
+      Range& shared = parts_[n_parts_ - 1].window.ranks;
       shared = {std::min(shared.begin, ranks.begin), std::max(shared.end, ranks.end)};
     } else {
       if (parts_.size() == n_parts_) parts_.emplace_back();
@@ -120,8 +103,8 @@ void CellCurve::load(Part& part) {
 bool CellCurve::enlarge(Window& window, const WindowCurve::Place& place) const {
   std::size_t first = cell_with(window.ranks.begin);
   std::size_t last = cell_with(window.ranks.end - 1);
-  const RankRange before = window.ranks;
-  window.ranks = with_equal_times(ranks_of(first, last));
+  const Range before = window.ranks;
+  window.ranks = with_equal_times(target_, ranks_of(first, last));
   if (window.ranks != before) return true;
   if (place.before && first > 0) {
     do --first;
@@ -131,7 +114,7 @@ bool CellCurve::enlarge(Window& window, const WindowCurve::Place& place) const {
     do ++last;
     while (last + 1 < n_cells() && sums_.all[last] == 0);
   }
-  window.ranks = with_equal_times(ranks_of(first, last));
+  window.ranks = with_equal_times(target_, ranks_of(first, last));
   return window.ranks != before;
 }
 

@@ -47,13 +47,12 @@ class CellCurve {
   std::size_t n_ranks() const { return target_.time_index.size(); }
   std::size_t n_cells() const { return cells_.size(); }
   std::size_t cell_with(std::size_t rank) const { return rank >> cells_.shift(); }
-  RankRange ranks_of(std::size_t first, std::size_t last) const {
+  Range ranks_of(std::size_t first, std::size_t last) const {
     return {first << cells_.shift(), std::min(n_ranks(), (last + 1) << cells_.shift())};
   }
   double total() const { return from_.front(); }
   std::size_t cell_of(double probability) const;
-  RankRange guess(std::size_t cell, double probability) const;
-  RankRange with_equal_times(RankRange ranks) const;
+  Range guess(std::size_t cell, double probability) const;
   void divide(std::span<const double> probabilities);
   void load(Part& part);
   bool enlarge(Window& window, const WindowCurve::Place& place) const;

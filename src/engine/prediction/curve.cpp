@@ -1,6 +1,23 @@
 #include "curve.hpp"
 
+#include <algorithm>
+
 namespace cqrf {
+
+Range with_equal_times(const TargetView& target, Range ranks) {
+  const auto& index = target.time_index;
+  if (target.times.size() == index.size()) return ranks;
+  const auto at = [&](std::size_t rank) {
+    return index.begin() + static_cast<std::ptrdiff_t>(rank);
+  };
+  if (ranks.begin > 0 && index[ranks.begin - 1] == index[ranks.begin])
+    ranks.begin = static_cast<std::size_t>(
+        std::lower_bound(index.begin(), at(ranks.begin), index[ranks.begin]) - index.begin());
+  if (ranks.end < index.size() && index[ranks.end] == index[ranks.end - 1])
+    ranks.end = static_cast<std::size_t>(
+        std::upper_bound(at(ranks.end), index.end(), index[ranks.end - 1]) - index.begin());
+  return ranks;
+}
 
 void make_steps(const TargetView& target, Curve& curve) {
   const auto& weights = curve.weights;

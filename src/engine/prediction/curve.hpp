@@ -22,6 +22,17 @@ struct TargetView {
   std::span<const std::int64_t> order;    // (n,) the original row of every rank
 };
 
+// [begin, end), of ranks or of runs of them.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+
+  bool operator==(const Range&) const = default;
+};
+
+// Some ranks, with all others of the same times: rows of one time make one step of a curve.
+Range with_equal_times(const TargetView& target, Range ranks);
+
 // A distinct time t_k that carries weight.
 struct Step {
   TimeIndex time;

@@ -67,7 +67,7 @@ std::size_t LevelCurve::fall_after(std::size_t level) {
 
 // From the last level with an event before S has fallen so far to the first one after that, with
 // all rows of the same times: whole levels, since S and the weight behind are known there.
-LevelCurve::Range LevelCurve::levels_around(double level) {
+Range LevelCurve::levels_around(double level) {
   const double probability = level + kLevelTolerance;
   const std::size_t chunk = chunk_of(probability);
   want_chunk(chunk);
@@ -82,29 +82,12 @@ LevelCurve::Range LevelCurve::levels_around(double level) {
     while (weight(at) == 0 && at > chunk * chunk_size()) --at;
   }
   // Rows of the same time fall with those of the level.
-  Range found = levels_of(with_equal_times({first_rank(at), first_rank(at + 1)}));
+  Range found = levels_of(with_equal_times(target_, {first_rank(at), first_rank(at + 1)}));
   found = {fall_before(found.begin), fall_after(found.end)};
-  found = levels_of(with_equal_times({first_rank(found.begin), first_rank(found.end)}));
+  found = levels_of(with_equal_times(target_, {first_rank(found.begin), first_rank(found.end)}));
   for (std::size_t k = found.begin / chunk_size(); k <= (found.end - 1) / chunk_size(); ++k)
     want_chunk(k);
   return found;
-}
-
-// Rows of one time make one step: there are no more of them before or after.
-LevelCurve::Range LevelCurve::with_equal_times(Range ranks) const {
-  const auto& index = target_.time_index;
-  if (target_.times.size() == n_ranks()) return ranks;
-  if (ranks.begin > 0 && index[ranks.begin - 1] == index[ranks.begin])
-    ranks.begin = static_cast<std::size_t>(
-        std::lower_bound(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(ranks.begin),
-                         index[ranks.begin]) -
-        index.begin());
-  if (ranks.end < n_ranks() && index[ranks.end] == index[ranks.end - 1])
-    ranks.end = static_cast<std::size_t>(
-        std::upper_bound(index.begin() + static_cast<std::ptrdiff_t>(ranks.end), index.end(),
-                         index[ranks.end - 1]) -
-        index.begin());
-  return ranks;
 }
 
 bool LevelCurve::order_matters_in(std::size_t cell) const {

@@ -85,12 +85,6 @@ class LevelCurve {
 
  private:
   static constexpr double kUnknown = -1;
-  // Levels, or ranks.
-  struct Range {
-    std::size_t begin;
-    std::size_t end;
-  };
-
   std::size_t n_ranks() const { return target_.time_index.size(); }
   std::size_t n_chunks() const { return filled_.size(); }
   std::size_t chunk_size() const { return std::size_t{1} << chunk_bits_; }
@@ -130,7 +124,6 @@ class LevelCurve {
   std::size_t fall_before(std::size_t level);
   std::size_t fall_after(std::size_t level);
   Range levels_around(double probability);
-  Range with_equal_times(Range ranks) const;
   Range levels_of(Range ranks) const {
     return {ranks.begin >> shift_, ((ranks.end - 1) >> shift_) + 1};
   }

@@ -52,7 +52,7 @@ CQRF_KERNEL Counts count(const std::uint16_t* low, std::size_t size, unsigned be
 }
 
 // Where the first block of some ranks ends, or where they do.
-std::size_t block_end(RankRange ranks) {
+std::size_t block_end(Range ranks) {
   return std::min(ranks.end, (ranks.begin / kBlockRows + 1) * kBlockRows);
 }
 
@@ -62,7 +62,7 @@ WindowLoader::WindowLoader(const Forest& forest, std::span<const std::uint8_t> e
                            const Cells& cells)
     : forest_(forest), event_(event), cells_(cells), isa_(isa()) {}
 
-void WindowLoader::ask(std::span<const Cells::Found> leaves, RankRange ranks) {
+void WindowLoader::ask(std::span<const Cells::Found> leaves, Range ranks) {
   const std::uint16_t* const members = forest_.members.low.data();
   for (; ranks.begin < ranks.end; ranks.begin = block_end(ranks)) {
     const std::size_t first = ranks.begin >> cells_.shift();
@@ -131,7 +131,7 @@ struct WindowLoader::TakePieces {
 };
 
 // What was asked for next, in some ranks of one block.
-WindowLoader::Taken WindowLoader::take_pieces(RankRange ranks) {
+WindowLoader::Taken WindowLoader::take_pieces(Range ranks) {
   const std::size_t begin = n_taken_ == 0 ? 0 : ends_[n_taken_ - 1];
   const auto pieces = std::span<const Piece>(pieces_).subspan(begin, ends_[n_taken_] - begin);
   if (++n_taken_ == ends_.size()) {
@@ -151,7 +151,7 @@ WindowLoader::Taken WindowLoader::take_pieces(RankRange ranks) {
 
 void WindowLoader::take(Window& window) {
   window.weights.size = 0;
-  for (RankRange ranks = window.ranks; ranks.begin < ranks.end; ranks.begin = block_end(ranks)) {
+  for (Range ranks = window.ranks; ranks.begin < ranks.end; ranks.begin = block_end(ranks)) {
     const std::size_t n = block_end(ranks) - ranks.begin;
     const Taken taken = take_pieces({ranks.begin, ranks.begin + n});
     if (weight_.size() < n + kSixteen) weight_.resize(n + kSixteen, 0.0f);

@@ -12,15 +12,8 @@
 
 namespace cqrf {
 
-struct RankRange {
-  std::size_t begin;
-  std::size_t end;
-
-  bool operator==(const RankRange&) const = default;
-};
-
 struct Window {
-  RankRange ranks;
+  Range ranks;
   // Weights of the first cell before the window, and of the last one behind it.
   double before;
   double behind;
@@ -36,7 +29,7 @@ class WindowLoader {
   WindowLoader(const Forest& forest, std::span<const std::uint8_t> event, const Cells& cells);
 
   // Asks memory for the members of some leaves around some ranks, which are not taken yet.
-  void ask(std::span<const Cells::Found> leaves, RankRange ranks);
+  void ask(std::span<const Cells::Found> leaves, Range ranks);
   // Sets a window from what was asked for it: windows are taken in the order of asking.
   void take(Window& window);
 
@@ -54,7 +47,7 @@ class WindowLoader {
   };
   struct TakePieces;
 
-  Taken take_pieces(RankRange ranks);
+  Taken take_pieces(Range ranks);
 
   const Forest& forest_;
   std::span<const std::uint8_t> event_;
