@@ -123,7 +123,8 @@ void check_quantiles(const Planted& planted, Whole& whole, const Exact& exact,
   }
 }
 
-void check_survival(const Planted& planted, LevelCurve& whole, const Exact& exact,
+template <class Whole>
+void check_survival(const Planted& planted, Whole& whole, const Exact& exact,
                     const std::vector<LeafId>& ids, std::size_t every) {
   std::vector<double> times{-1.0};
   for (std::size_t k = 0; k < planted.outcome.times.size(); k += every)
@@ -211,6 +212,8 @@ void check_with_cells(const Planted& planted, int shift, Random& random) {
 void check_with_ranks(const Planted& planted, Random& random) {
   RankCurve whole(planted.forest, planted.target);
   check_all_quantiles(planted, whole, random);
+  for (const auto& ids : points(planted, random))
+    check_survival(planted, whole, Exact(planted, ids), ids, 1 + planted.outcome.times.size() / 60);
 }
 
 // Rows, distinct times, share of events, leaves and trees: ties within a level, over many levels

@@ -365,10 +365,12 @@ class Weights {
     const auto ascending = view(times);
     require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
     std::vector<double> values(rows() * times.size(), kNaN);
-    if (on_levels(censoring) && times.size() <= 16 * kFewPlaces &&
-        parse_which(which) == Which::kSurvival)
-      run_on_levels(LevelGridAnswer(target_.get(), ascending, left_limit, values.data()), nullptr,
-                    n_threads, block_size);
+    const bool few = times.size() <= 16 * kFewPlaces && parse_which(which) == Which::kSurvival;
+    const LevelGridAnswer answer(target_.get(), ascending, left_limit, values.data());
+    if (few && on_levels(censoring) && n_rows() <= kMostRanksForFew)
+      run_on_ranks(answer, n_threads, block_size);
+    else if (few && on_levels(censoring))
+      run_on_levels(answer, nullptr, n_threads, block_size);
     else
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
@@ -481,6 +483,12 @@ class Weights {
   }
 
   template <class Answer>
+  void run_on_ranks(const Answer& answer, int n_threads, std::size_t block_size) const {
+    run_places([&] { return RankCurve(forest_->get(), target_.get()); }, answer, n_threads,
+               block_size);
+  }
+
+  template <class Answer>
   void run_on_levels(const Answer& answer, const Cells* cells, int n_threads,
                      std::size_t block_size) const {
     const int shift = cells ? cells->level_shift() : level_shift(n_rows(), resolution_);
@@ -503,8 +511,7 @@ class Weights {
       run_places([&] { return CellCurve(forest_->get(), target_.get(), *cells); }, answer,
                  n_threads, block_size);
     else if (n_rows() <= (few ? kMostRanksForFew : kMostRanksForMany))
-      run_places([&] { return RankCurve(forest_->get(), target_.get()); }, answer, n_threads,
-                 block_size);
+      run_on_ranks(answer, n_threads, block_size);
     else
       run_on_levels(answer, cells.get(), n_threads, block_size);
   }

@@ -104,7 +104,7 @@ struct GridAnswer {
   }
 };
 
-// S on a grid, (m, g), from the curve on levels.
+// S on a grid, (m, g), from the curve on levels, or on ranks.
 class LevelGridAnswer {
  public:
   LevelGridAnswer(const TargetView& target, std::span<const double> grid, bool left_limit,
@@ -122,7 +122,8 @@ class LevelGridAnswer {
 
   struct Worker {};
   Worker worker() const { return {}; }
-  void take(std::size_t row, LevelCurve& curve, Curve&, Worker&) const {
+  template <class Whole>
+  void take(std::size_t row, Whole& curve, Curve&, Worker&) const {
     curve.survival_after(ranks_, values_ + row * ranks_.size());
   }
 

@@ -34,6 +34,10 @@ class RankCurve {
   void part(std::size_t k, Curve& curve) const {
     whole_.part(whole_.find(probabilities_[k] + kLevelTolerance), curve);
   }
+  // Sets S after the first `ranks[j]` ranks, for every j; ascending.
+  void survival_after(std::span<const std::size_t> ranks, double* survival) const {
+    whole_.survival_after(ranks, survival);
+  }
 
  private:
   const Forest& forest_;

@@ -152,6 +152,25 @@ double WindowCurve::survival_before(std::size_t i) const {
   return survival;
 }
 
+void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* survival) const {
+  const Rank* const rank = weights_->rank.data();
+  const std::size_t chunks = survival_.size() - 1;
+  std::size_t chunk = 0;
+  for (std::size_t j = 0; j < ranks.size(); ++j) {
+    while (chunk + 1 < chunks && rank[(chunk + 1) * kChunk] < ranks[j]) ++chunk;
+    // Those behind the last rank are one.
+    const std::size_t at = chunk * kChunk;
+    std::array<double, kEight> products;
+    products.fill(1);
+    for (std::size_t i = at; i < at + kChunk; i += kEight)
+      for (std::size_t k = 0; k < kEight; ++k)
+        products[k] *= rank[i + k] < ranks[j] ? double{factor_[i + k]} : 1.0;
+    double product = survival_[chunk];
+    for (const double each : products) product *= each;
+    survival[j] = product;
+  }
+}
+
 WindowCurve::Place WindowCurve::find(double probability) const {
   const std::size_t n = weights_->size;
   const bool is_last = behind_ == 0;

@@ -49,6 +49,8 @@ class WindowCurve {
   void make(Isa isa, const TargetView& target, RankWeights& weights, double survival, double behind,
             double total);
 
+  // Sets S after the first `ranks[j]` ranks of all, for every j; ascending.
+  void survival_after(std::span<const std::size_t> ranks, double* survival) const;
   Place find(double probability) const;
   // Sets a curve to its part at a place. A first step without weight tells S before it.
   void part(const Place& place, Curve& curve) const;
