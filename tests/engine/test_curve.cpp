@@ -33,6 +33,24 @@ TEST(curve_by_hand) {
   }
 }
 
+TEST(curve_ranks_of_equal_times) {
+  for (const bool tied : {true, false}) {
+    OutcomeData data;
+    for (int i = 0; i < 12; ++i) data.push(tied ? i * i / 20 : i, true);
+    const TargetView target = data.target();
+    const auto same = [&](std::size_t one, std::size_t other) {
+      return target.time_index[one] == target.time_index[other];
+    };
+    for (std::size_t begin = 0; begin < 12; ++begin)
+      for (std::size_t end = begin + 1; end <= 12; ++end) {
+        Range expected{begin, end};
+        while (expected.begin > 0 && same(expected.begin - 1, begin)) --expected.begin;
+        while (expected.end < 12 && same(expected.end, end - 1)) ++expected.end;
+        CHECK(with_equal_times(target, {begin, end}) == expected);
+      }
+  }
+}
+
 TEST(curve_agrees_with_the_formulas) {
   Random random(1);
   for (int repeat = 0; repeat < 60; ++repeat) {
