@@ -41,11 +41,13 @@ class Target {
         require(w > 0 && std::isfinite(w), "weights must be positive and finite");
     view_ = {view(times_), view(time_index_), view(event_),
              weight_ ? view(*weight_) : std::span<const double>{}, view(order_)};
+    censored_ = std::ranges::find(view_.event, std::uint8_t{0}) != view_.event.end();
   }
 
   Target(const Target&) = delete;  // the views point into the members
 
   const TargetView& get() const { return view_; }
+  bool censored() const { return censored_; }
 
   // Made when it is first asked for.
   std::span<const float> order_in_levels(int shift) const {
@@ -82,6 +84,7 @@ class Target {
   std::optional<Vector<double>> weight_;
   Vector<std::int64_t> order_;
   TargetView view_;
+  bool censored_;
   mutable std::mutex order_mutex_;
   mutable std::map<int, std::vector<float>> order_in_levels_;  // by shift
 };
@@ -366,14 +369,16 @@ class Weights {
     require(std::is_sorted(ascending.begin(), ascending.end()), "grid is not sorted");
     std::vector<double> values(rows() * times.size(), kNaN);
     const bool few = times.size() <= 16 * kFewPlaces && parse_which(which) == Which::kSurvival;
-    const LevelGridAnswer answer(target_.get(), ascending, left_limit, values.data());
-    if (few && on_levels(censoring) && n_rows() <= kMostRanksForFew)
-      run_on_ranks(answer, n_threads, block_size);
-    else if (few && on_levels(censoring))
-      run_on_levels(answer, nullptr, n_threads, block_size);
-    else
+    if (few && on_levels(censoring)) {
+      const LevelGridAnswer answer(target_.get(), ascending, left_limit, values.data());
+      if (n_rows() <= kMostRanksForFew)
+        run_on_ranks(answer, n_threads, block_size);
+      else
+        run_on_levels(answer, nullptr, n_threads, block_size);
+    } else {
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
+    }
     const std::size_t m = rows();
     return to_numpy(std::move(values), {m, times.size()});
   }
@@ -471,7 +476,6 @@ class Weights {
            std::holds_alternative<ForestSource>(*source_);
   }
 
-  // Calls predict_places() with what make_whole(monitor) gives.
   template <class MakeWhole, class Answer>
   void run_places(MakeWhole make_whole, const Answer& answer, int n_threads,
                   std::size_t block_size) const {
@@ -500,7 +504,7 @@ class Weights {
   // Quantiles from all ranks, where there are not too many of them, or on cells or levels of time.
   void run_in_places(const QuantileAnswer& answer, int n_threads, std::size_t block_size) const {
     const bool few = answer.n_levels <= std::max(kFewPlaces, n_rows() / 4096);
-    const bool censored = std::ranges::find(target_.get().event, 0) != target_.get().event.end();
+    const bool censored = target_.censored();
     std::shared_ptr<const Cells> cells;
     if (few && (n_rows() > kMostRanksForFew || !censored))
       run_released([&](Monitor& monitor) {

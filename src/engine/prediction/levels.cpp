@@ -130,29 +130,13 @@ void LevelCurve::fill_all() {
 }
 
 void LevelCurve::add(const Leaf& leaf) {
-  const PackedMembers& members = forest_.members;
-  const std::uint16_t* low = members.low.data() + leaf.first;
   const float share = 1.0f / static_cast<float>(leaf.size);
   const int shift = shift_;
-  // The event bit is the highest: shifted, it leads to the second half of the block.
-  const auto add_run = [=](float* weight, const std::uint16_t* from, std::size_t size) {
-    for (const std::uint16_t* const end = from + size; from != end; ++from)
-      weight[std::size_t{*from} >> shift] += share;
-  };
-  const std::size_t stride = 2 * per_block();
-  if (members.counted()) {
-    float* weight = weight_.data();
-    for (const std::uint16_t count : members.counts(leaf)) {
-      add_run(weight, low, count);
-      low += count;
-      weight += stride;
-    }
-  } else if (members.block.empty()) {
-    add_run(weight_.data(), low, leaf.size);
-  } else {
-    for (std::size_t i = 0; i < leaf.size; ++i)
-      weight_[members.block_of(leaf.first + i) * stride + (low[i] >> shift)] += share;
-  }
+  forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
+    float* const weight = weight_.data() + block * 2 * per_block();
+    // The event bit is the highest: shifted, it leads to the second half of the block.
+    for (const std::uint16_t member : low) weight[std::size_t{member} >> shift] += share;
+  });
 }
 
 void LevelCurve::make_factors(std::size_t chunk) {

@@ -5,9 +5,7 @@
 #include <bit>
 #include <type_traits>
 
-#if CQRF_X86
-#include <immintrin.h>
-#endif
+#include "chosen_lanes.hpp"
 
 namespace cqrf {
 namespace {
@@ -55,7 +53,6 @@ template <class ShareOf>
 CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t size,
                                        const PlaceFilter& filter, Rank block,
                                        const ShareOf& share_of, Rank* ranks, float* shares) {
-  constexpr std::uint64_t kPlaces = 0x0706050403020100;
   const auto* const table = reinterpret_cast<const __m256i*>(filter.words.data());
   const __m256i lower = _mm256_loadu_si256(table);
   const __m256i upper = _mm256_loadu_si256(table + 1);
@@ -78,9 +75,7 @@ CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t siz
     const __m256i bit = _mm256_andnot_si256(bits, _mm256_set1_epi32(31));
     const auto in = static_cast<unsigned>(
         _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_sllv_epi32(words, bit))));
-    const std::uint64_t bytes = _pdep_u64(in, 0x0101010101010101) * 0xff;
-    const __m256i chosen =
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(_pext_u64(kPlaces, bytes))));
+    const __m256i chosen = chosen_lanes_avx2(in);
     const __m256i rank = _mm256_add_epi32(_mm256_and_si256(members, place), first);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(ranks + found),
                         _mm256_permutevar8x32_epi32(rank, chosen));

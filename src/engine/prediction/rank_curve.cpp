@@ -6,7 +6,7 @@ void RankCurve::make(const LeafId* leaves) {
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = forest_.n_trees();
   const std::size_t n = forest_.n_rows;
-  if (weight_.empty()) weight_.assign(n_blocks(n) * kBlockRows + 16, 0.0f);
+  if (weight_.empty()) weight_.assign(n_blocks(n) * kBlockRows + kDrainRoom, 0.0f);
   std::size_t members = 0;
   for (std::size_t t = 0; t < trees; ++t) {
     if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaves[t + kAhead]));

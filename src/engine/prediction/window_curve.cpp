@@ -4,11 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "chosen_lanes.hpp"
 #include "level_kernels.hpp"
-
-#if CQRF_X86
-#include <immintrin.h>
-#endif
 
 namespace cqrf {
 namespace {
@@ -49,7 +46,6 @@ CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, s
 // The same, eight at once; the last ones are left.
 CQRF_AVX2 std::size_t drain_avx2(const std::uint8_t* event, float* weight, std::size_t n,
                                  Rank first, const Drained& to) {
-  constexpr std::uint64_t kPlaces = 0x0706050403020100;
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256 zero = _mm256_setzero_ps();
   std::size_t found = 0;
@@ -59,9 +55,7 @@ CQRF_AVX2 std::size_t drain_avx2(const std::uint8_t* event, float* weight, std::
     const __m256 events = _mm256_mul_ps(weights, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(seen)));
     const auto in =
         static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(weights, zero, _CMP_NEQ_OQ)));
-    const std::uint64_t bytes = _pdep_u64(in, 0x0101010101010101) * 0xff;
-    const __m256i chosen =
-        _mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(_pext_u64(kPlaces, bytes))));
+    const __m256i chosen = chosen_lanes_avx2(in);
     const __m256i ranks = _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(first + i)));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.rank + found),
                         _mm256_permutevar8x32_epi32(ranks, chosen));

@@ -28,7 +28,8 @@ struct RankWeights {
 };
 
 // Moves weights other than zero, of n ranks from `first` on, behind the others. event: (ranks,).
-// `weight` has room for fifteen more.
+// `weight` has room for kDrainRoom more.
+inline constexpr std::size_t kDrainRoom = 16;
 void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
            RankWeights& to);
 
