@@ -140,7 +140,8 @@ TEST(cells_with_numbers_beyond_a_byte) {
   }
 }
 
-// The finest cells that fit: no more than are wanted, with two members or eight in a leaf.
+// The finest cells that fit: no more than are wanted, with two members in a leaf, or with censoring
+// 32 in two of them.
 TEST(cells_are_as_many_as_fit) {
   Random random(3);
   int used = 0;
@@ -156,7 +157,7 @@ TEST(cells_are_as_many_as_fit) {
           const auto fits = [&](int bits) {
             const std::size_t number = (n + (std::size_t{1} << bits) - 1) >> bits;
             return number <= most && number >= (censored ? 32u : 16u) &&
-                   number * (censored ? 8 : 2) * leaves <= n;
+                   number * (censored ? 16 : 2) * leaves <= n;
           };
           // Eight levels of a cell are computed at once.
           for (int finer = 3; finer < (cells ? cells->shift() : 16); ++finer) CHECK(!fits(finer));

@@ -364,10 +364,10 @@ TEST(predict_on_levels_stops) {
   const Model model;
   const auto order = order_in_levels(model.target.event, 2);
   std::vector<double> means(Model::kTestRows, NAN);
-  const LevelMeanAnswer answer(model.target, 2, 20.0, false, means.data());
+  const Levels levels{2, nullptr, order};
+  const LevelMeanAnswer answer(model.target, levels, 20.0, false, means.data());
   Monitor monitor;
   monitor.stop();
-  const Levels levels{2, nullptr, order};
   const auto on_levels = [&] { return LevelCurve(model.forest, model.target, levels); };
   CHECK_THROWS(predict_places(model.source(), on_levels, answer, 4, 2, monitor), Stopped);
   for (const double mean : means) CHECK(std::isnan(mean));

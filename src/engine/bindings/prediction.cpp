@@ -374,7 +374,7 @@ class Weights {
       if (n_rows() <= kMostRanksForFew)
         run_on_ranks(answer, n_threads, block_size);
       else
-        run_on_levels(answer, nullptr, n_threads, block_size);
+        run_on_levels(answer, levels_with(nullptr), n_threads, block_size);
     } else {
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
@@ -386,11 +386,12 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    if (on_levels(censoring))
-      run_on_levels(LevelMeanAnswer(target_.get(), level_shift(n_rows(), resolution_), horizon,
-                                    mirrored, means.data()),
-                    nullptr, n_threads, block_size);
-    else
+    if (on_levels(censoring)) {
+      const auto cells = mirrored || !target_.censored() ? nullptr : cells_of_forest(n_threads);
+      const Levels levels = levels_with(cells.get());
+      run_on_levels(LevelMeanAnswer(target_.get(), levels, horizon, mirrored, means.data()), levels,
+                    n_threads, block_size);
+    } else
       run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
           n_threads, block_size);
     return to_numpy(std::move(means));
@@ -492,11 +493,24 @@ class Weights {
                block_size);
   }
 
-  template <class Answer>
-  void run_on_levels(const Answer& answer, const Cells* cells, int n_threads,
-                     std::size_t block_size) const {
+  // Levels of the cells, or, where there are none, of all ranks.
+  Levels levels_with(const Cells* cells) const {
     const int shift = cells ? cells->level_shift() : level_shift(n_rows(), resolution_);
-    const Levels levels{shift, cells, target_.order_in_levels(shift)};
+    return {shift, cells, target_.order_in_levels(shift)};
+  }
+
+  std::shared_ptr<const Cells> cells_of_forest(int n_threads) const {
+    std::shared_ptr<const Cells> cells;
+    run_released([&](Monitor& monitor) {
+      const std::size_t most = std::max<std::size_t>(1, resolution_ >> kChunkBits);
+      cells = forest_->cells(most, target_.censored(), n_threads, monitor);
+    });
+    return cells;
+  }
+
+  template <class Answer>
+  void run_on_levels(const Answer& answer, const Levels& levels, int n_threads,
+                     std::size_t block_size) const {
     run_places([&] { return LevelCurve(forest_->get(), target_.get(), levels); }, answer, n_threads,
                block_size);
   }
@@ -506,18 +520,14 @@ class Weights {
     const bool few = answer.n_levels <= std::max(kFewPlaces, n_rows() / 4096);
     const bool censored = target_.censored();
     std::shared_ptr<const Cells> cells;
-    if (few && (n_rows() > kMostRanksForFew || !censored))
-      run_released([&](Monitor& monitor) {
-        const std::size_t most = std::max<std::size_t>(1, resolution_ >> kChunkBits);
-        cells = forest_->cells(most, censored, n_threads, monitor);
-      });
+    if (few && (n_rows() > kMostRanksForFew || !censored)) cells = cells_of_forest(n_threads);
     if (cells && !censored)
       run_places([&] { return CellCurve(forest_->get(), target_.get(), *cells); }, answer,
                  n_threads, block_size);
     else if (n_rows() <= (few ? kMostRanksForFew : kMostRanksForMany))
       run_on_ranks(answer, n_threads, block_size);
     else
-      run_on_levels(answer, cells.get(), n_threads, block_size);
+      run_on_levels(answer, levels_with(cells.get()), n_threads, block_size);
   }
 
   template <class Answer>

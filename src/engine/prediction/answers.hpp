@@ -175,7 +175,9 @@ struct RestrictedMeanAnswer {
 // its largest value, so that single precision is enough for times of any size.
 class LevelMeanAnswer {
  public:
-  LevelMeanAnswer(const TargetView& target, int shift, double horizon, bool mirrored, double* means)
+  // Of a curve on these levels; mirrored, there are no cells.
+  LevelMeanAnswer(const TargetView& target, const Levels& levels, double horizon, bool mirrored,
+                  double* means)
       : mirrored_(mirrored),
         horizon_(mirrored ? std::max(horizon, target.times.front())
                           : std::min(horizon, target.times.back())),
@@ -186,19 +188,26 @@ class LevelMeanAnswer {
     values_.at.resize(n, 0.0);
     for (std::size_t rank = 0; scale_ > 0 && rank < n; ++rank)
       values_.at[rank] = distance(target.times[target.time_index[rank]]) / scale_;
-    const std::size_t size = std::size_t{1} << shift;
+    const std::size_t size = std::size_t{1} << levels.shift;
     for (std::size_t begin = 0; begin < n; begin += size) {
       const std::size_t end = std::min(n, begin + size);
       double sum = 0;
-      for (std::size_t rank = begin; rank < end; ++rank) sum += values_.at[rank];
+      double events = 0;
+      for (std::size_t rank = begin; rank < end; ++rank) {
+        sum += target.event[rank] * values_.at[rank];
+        events += target.event[rank];
+      }
       const double spread = std::abs(values_.at[begin] - values_.at[end - 1]);
-      values_.mean.push_back(static_cast<float>(sum / static_cast<double>(end - begin)));
+      values_.mean.push_back(static_cast<float>(events > 0 ? sum / events : 0.0));
       values_.spread.push_back(static_cast<float>(spread));
     }
     // Chunks are whole.
-    values_.mean.resize(values_.mean.size() + (std::size_t{1} << kChunkBits));
+    values_.mean.resize(values_.mean.size() + (std::size_t{1} << Cells::kLevelBits));
     values_.spread.resize(values_.mean.size());
+    for (std::size_t cell = 0; levels.cells && cell < levels.cells->size(); ++cell)
+      values_.in_cell.push_back(line(target, levels.cells->shift(), cell));
     values_.tolerance = kTolerance;
+    values_.counts_rest = mirrored || beyond_ > 0;
   }
 
   struct Worker {};
@@ -219,6 +228,30 @@ class LevelMeanAnswer {
 
   double distance(double time) const {
     return std::max(0.0, mirrored_ ? time - horizon_ : horizon_ - time);
+  }
+
+  // Through the mean of the events of a cell, with the slope between its ends.
+  LevelValues::Line line(const TargetView& target, int shift, std::size_t cell) const {
+    const std::size_t begin = cell << shift;
+    const std::size_t end = std::min(values_.at.size(), begin + (std::size_t{1} << shift));
+    const auto place = [&](std::size_t rank) {
+      return std::ldexp(static_cast<double>(rank - begin) + 0.5, -shift) - 0.5;
+    };
+    const double slope = (values_.at[end - 1] - values_.at[begin]) /
+                         std::ldexp(static_cast<double>(end - begin), -shift);
+    // Of all events at once: what they have more than the slope, in the mean.
+    double sum = 0;
+    double events = 0;
+    for (std::size_t rank = begin; rank < end; ++rank) {
+      sum += target.event[rank] * (values_.at[rank] - slope * place(rank));
+      events += target.event[rank];
+    }
+    const double middle = events > 0 ? sum / events : 0.0;
+    double bend = 0;
+    for (std::size_t rank = begin; rank < end; ++rank)
+      bend = std::max(
+          bend, target.event[rank] * std::abs(values_.at[rank] - (middle + slope * place(rank))));
+    return {middle, slope, bend};
   }
 
   LevelValues values_;

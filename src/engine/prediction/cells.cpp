@@ -17,6 +17,14 @@ namespace {
 // are the same everywhere.
 constexpr std::size_t kSixteen = 16;
 
+// What mean places do not tell of the order of d events and c censorings is S D C / R^2 by the
+// square root of d c, times a third or so.
+constexpr double kMattersByRow = 3e-5;
+// Terms of the third order, of which a tenth or so counts where one comes after the other.
+constexpr double kMattersByPlace = 1e-4;
+// So small a share of the weight that few terms of a series are enough.
+constexpr double kFewAtOnce = 0.1;
+
 // Adds numbers of some leaves times shares to sums, (n,), sixteen at once.
 #if CQRF_X86
 template <class Number, std::size_t kLeaves>
@@ -123,10 +131,10 @@ Cells::Layout::Layout(std::size_t n_rows, int cell_shift, bool with_censoring)
 
 std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most, bool censored,
                                          int n_threads, Monitor& monitor) {
-  // With censoring, most of a few wide cells would have to be looked into, and most of the narrow
-  // ones of small leaves.
+  // With censoring, most of a few wide cells would have to be looked into.
   const std::size_t fewest = censored ? 32 : 16;
-  const std::size_t members_per_cell = censored ? 8 : 2;
+  const std::size_t members_per_cell =
+      censored ? std::max<std::size_t>(2, kFewestMembers / forest.n_trees()) : 2;
   if (!begins_fit(forest)) return nullptr;
   const std::size_t members = forest.members.low.size();
   // Levels of a cell are computed eight at once.
@@ -247,6 +255,46 @@ void Cells::add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const {
   for (auto* const sum : {&sums.all, &sums.censored, &sums.event_places, &sums.censored_places})
     sum->assign(room, 0.0f);
   dispatch<AddCells>(isa, layout_, sums);
+}
+
+// By how much censorings come later than events in a cell, in the mean, of its length.
+double Cells::later(const Sums& sums, std::size_t cell) {
+  const double events = Cells::events(sums, cell);
+  const double censored = sums.censored[cell];
+  if (events == 0 || censored == 0) return 0;
+  return kPlaceUnit *
+         (double{sums.censored_places[cell]} / censored - double{sums.event_places[cell]} / events);
+}
+
+double Cells::factor(const Sums& sums, std::size_t cell, double behind) {
+  return fall_factor(behind, Cells::events(sums, cell), sums.censored[cell], later(sums, cell));
+}
+
+bool Cells::order_matters(const Sums& sums, std::size_t cell, double behind, double before,
+                          double rows) {
+  const double events = Cells::events(sums, cell);
+  const double censored = sums.censored[cell];
+  const double at_risk = behind + (events + censored) / 2;
+  const double pairs = before * events * censored / (at_risk * at_risk);
+  const double limit = kMattersByRow * rows;
+  return pairs * before > limit * limit * at_risk * at_risk ||
+         pairs * (events + censored) * std::abs(later(sums, cell)) > kMattersByPlace * at_risk;
+}
+
+double fall_factor(double behind, double events, double censored, double places) {
+  if (events == 0) return 1;
+  const double from = behind + (events + censored);
+  if (censored == 0 || behind == 0) return behind / from;
+  const double all = (events + censored) / from;
+  const double at_risk = from - (events + censored) / 2;
+  const double order = events * censored / (at_risk * at_risk) * places;
+  // Terms of higher order are left out: without the bound, S might rise.
+  if (all > kFewAtOnce)
+    return std::min(1.0, std::exp(std::log1p(-all) * events / (events + censored) + order));
+  // The same by series, in a fraction of the time.
+  const double logarithm = -(1 + all * (1.0 / 2 + all * (1.0 / 3 + all * (1.0 / 4 + all / 5))));
+  const double x = logarithm * events / from + order;
+  return std::min(1.0, 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4))));
 }
 
 }  // namespace cqrf

@@ -32,6 +32,9 @@ class Cells {
  public:
   static constexpr int kLevelBits = 8;        // levels of a cell, as a power of two, at most
   static constexpr double kPlaceUnit = 0.25;  // of a cell, in which places are told
+  // With censoring, the leaves of a test point together have at least so many members in a cell, in
+  // the mean. The order of fewer is known less well, and they are soon added up.
+  static constexpr std::size_t kFewestMembers = 32;
 
   // A record of a leaf, in bytes: numbers of members, (n_cells,); with censoring, numbers of
   // censorings and sums of the places of events and of censorings, (n_cells,) each; where the
@@ -60,9 +63,9 @@ class Cells {
     std::uint32_t next;
   };
 
-  // The finest cells of a forest that pay, at most `most` of them: leaves have a member in a cell,
-  // in the mean, or with censoring eight. Null where there would be too few of them, or where two
-  // bytes do not tell a place in a leaf.
+  // The finest cells of a forest that pay, at most `most` of them: leaves have two members in a
+  // cell, in the mean. Null where there would be too few of them, or where two bytes do not tell a
+  // place in a leaf.
   static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
                                            int n_threads, Monitor& monitor);
 
@@ -116,6 +119,16 @@ class Cells {
   };
   void add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const;
 
+  static double events(const Sums& sums, std::size_t cell) {
+    return sums.all[cell] - sums.censored[cell];
+  }
+  // By what S falls in a cell, with so much weight behind it.
+  static double factor(const Sums& sums, std::size_t cell, double behind);
+  // Whether S may be too far off behind a cell, for the order of its events and censorings:
+  // `before` is S there, and `rows` how many there are to a unit of weight.
+  static bool order_matters(const Sums& sums, std::size_t cell, double behind, double before,
+                            double rows);
+
   // Asks memory for a leaf that is soon to be found.
   void prefetch(const Forest& forest, std::size_t tree, LeafId leaf) const {
     cqrf::prefetch(record(forest.leaf_number(tree, leaf)), layout_.lines * sizeof(Line));
@@ -151,6 +164,7 @@ class Cells {
     }
   }
 
+  static double later(const Sums& sums, std::size_t cell);
   struct Count;
   bool write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const;
   std::vector<Line> write(const Forest& forest, std::size_t tree);
@@ -158,5 +172,9 @@ class Cells {
   Layout layout_;
   std::vector<Line> data_;  // (leaves and more, layout_.lines)
 };
+
+// By what S falls where events and censorings come together, with so much weight behind them:
+// `places` is by how much censorings come later than events, in the mean, of the whole length.
+double fall_factor(double behind, double events, double censored, double places);
 
 }  // namespace cqrf

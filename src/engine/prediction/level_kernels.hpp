@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 
@@ -101,6 +102,35 @@ struct ChunkFalls {
       largest = std::max(largest, most[j]);
     }
     return sum;
+  }
+};
+
+// How much levels differ: the sum of squares of their weights less those of the next ones, and that
+// of their events less a share of their weights.
+struct ChunkSquares {
+  template <Isa>
+  CQRF_KERNEL static std::array<double, 2> run(const float* censored, const float* events,
+                                               std::size_t size, float share) {
+    const Eight zero{};
+    Eight steps{};
+    Eight shares{};
+    for (std::size_t i = 0; i < size; i += kEight) {
+      const Eight c = *reinterpret_cast<const Eight*>(censored + i);
+      const Eight d = *reinterpret_cast<const Eight*>(events + i);
+      const Eight all = c + d;
+      // Of eight, the last one has no next.
+      Eight step = all - CQRF_LATER(all, zero, 1);
+      step[kEight - 1] = 0;
+      steps += step * step;
+      const Eight more = d - share * all;
+      shares += more * more;
+    }
+    std::array<double, 2> sums{};
+    for (std::size_t j = 0; j < kEight; ++j) {
+      sums[0] += double{steps[j]};
+      sums[1] += double{shares[j]};
+    }
+    return sums;
   }
 };
 

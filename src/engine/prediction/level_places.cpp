@@ -1,5 +1,7 @@
 // Where a curve on levels is looked at: around some probabilities, after some ranks, or everywhere.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "level_kernels.hpp"
 #include "levels.hpp"
@@ -7,11 +9,8 @@
 namespace cqrf {
 namespace {
 
-// Where S D C / R^2 is larger than this, the order of events and censorings matters: in a level,
-// and in a cell, where the larger part of it is known, by the number of its rows. The rest is what
-// mean places do not tell, and the smaller the more rows there are.
+// Where S D C / R^2 is larger than this in a level, the order of events and censorings matters.
 constexpr double kMatters = 2e-5;
-constexpr double kMattersInCellByRow = 4e-7;
 // By how much S may be expected to change where the order is looked up: a share of that, which is
 // seldom exceeded, but not so much that answers are looked for everywhere.
 constexpr double kExpectedChange = 0.25;
@@ -31,7 +30,7 @@ std::size_t LevelCurve::chunk_of(double probability) const {
 }
 
 bool LevelCurve::falls_in(std::size_t chunk) const {
-  return filled_[chunk] ? chunk_product_[chunk] < 1 : events_in(chunk) > 0;
+  return filled_[chunk] ? chunk_product_[chunk] < 1 : Cells::events(sums_, chunk) > 0;
 }
 
 // The last level before this one in which S falls, or the first of all; a chunk that has to be
@@ -90,12 +89,31 @@ Range LevelCurve::levels_around(double level) {
   return found;
 }
 
-bool LevelCurve::order_matters_in(std::size_t cell) const {
-  const double change = double{doubt_[cell]} * chunk_before_[cell];
-  // A row may be a member of several leaves: there are no more than the cell has.
-  const double rows = std::min(static_cast<double>(chunk_size() << shift_),
-                               mean_leaf_ * double{chunk_weight_[cell]});
-  return change > kMattersInCellByRow * rows;
+// How many rows there are to a unit of weight, of which trees have some in common: from the cells
+// that are filled. If rows with weights w lie anywhere, levels next to each other differ by twice
+// the sum of w^2, in the mean of squares; if they are events with probability p, the events of a
+// level differ from p times its weight by p (1 - p) times that sum. The larger one counts: leaves
+// may have all rows of a time, and few of these may tell little.
+double LevelCurve::rows_by_weight() const {
+  double steps = 0;
+  double shares = 0;
+  double weights = 0;
+  for (std::size_t k = 0; k < n_chunks(); ++k) {
+    const double share = filled_[k] ? Cells::events(sums_, k) / double{sums_.all[k]} : 0.0;
+    if (share == 0 || share == 1) continue;
+    const float* const censored = weight_.data() + place(k * chunk_size());
+    const auto squares = dispatch<ChunkSquares>(isa_, censored, censored + per_block(),
+                                                chunk_size(), static_cast<float>(share));
+    // Seven of eight steps are taken.
+    steps += squares[0] * 4 / 7;
+    shares += squares[1] / (share * (1 - share));
+    weights += double{sums_.all[k]};
+  }
+  if (weights > 0) return weights / std::max(steps, shares);
+  // Nothing is known: as if all trees had the rows of the smallest leaf.
+  const auto share = [](const Cells::Found& leaf) { return leaf.share; };
+  return 1 /
+         (double{std::ranges::max(found_, {}, share).share} * static_cast<double>(found_.size()));
 }
 
 // The levels in which the order of events and censorings matters, as far as S is looked at.
@@ -122,12 +140,15 @@ void LevelCurve::want_doubtful_levels(double least) {
 
 // Replaces the factors of these levels by exact ones.
 void LevelCurve::settle_doubts() {
-  for (const std::uint32_t level : doubtful_) {
+  for (const std::uint32_t level : doubtful_)
     factor_[level] = static_cast<float>(factor_of_first(level, first_rank(level + 1)));
-    double& product = chunk_product_[level / chunk_size()];
-    const std::size_t begin = level / chunk_size() * chunk_size();
-    product = 1;
-    for (std::size_t i = begin; i < begin + chunk_size(); ++i) product *= double{factor_[i]};
+  std::size_t last = n_chunks();
+  for (const std::uint32_t level : doubtful_) {
+    const std::size_t chunk = level / chunk_size();
+    if (chunk == last) continue;
+    last = chunk;
+    const std::span factors(factor_.data() + chunk * chunk_size(), chunk_size());
+    chunk_product_[chunk] = std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies{});
   }
 }
 
@@ -158,9 +179,11 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
   if (cells_) {
     add_cells();
     multiply(least);
-    for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k)
-      if (order_matters_in(k)) want_chunk(k);
     for (const double probability : probabilities) want_chunk(chunk_of(probability));
+    fill_wanted();
+    const double rows = rows_by_weight();
+    for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k)
+      if (Cells::order_matters(sums_, k, chunk_after_[k], chunk_before_[k], rows)) want_chunk(k);
     fill_wanted();
   } else {
     fill_all();
@@ -203,39 +226,89 @@ void LevelCurve::want_parts(double margin) {
 }
 
 void LevelCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
-  fill_all();
+  if (!std::ranges::equal(ranks, split_ranks_)) split_at(ranks);
+  fill_split();
   multiply(0);
   want_doubtful_levels(0);
   const auto inside = [&](std::size_t rank) {
     return rank < n_ranks() && rank != first_rank(rank >> shift_) && factor_[rank >> shift_] < 1;
   };
-  for (const std::size_t rank : ranks)
-    if (inside(rank)) lookup_.want(rank >> shift_);
+  // Further ranks of a level that is split.
+  for (std::size_t j = 1; j < ranks.size(); ++j)
+    if (inside(ranks[j]) && ranks[j] != ranks[j - 1] &&
+        ranks[j] >> shift_ == ranks[j - 1] >> shift_)
+      lookup_.want(ranks[j] >> shift_);
   lookup_.look_up(leaves_);
   settle_doubts();
   multiply(0);
-  std::size_t level = 0;
-  double before = 1;
+  auto split = splits_.begin();
   for (std::size_t j = 0; j < ranks.size(); ++j) {
-    const std::size_t next = ranks[j] == n_ranks() ? n_levels_ : ranks[j] >> shift_;
-    if (next / chunk_size() != level / chunk_size()) {
-      level = next / chunk_size() * chunk_size();
-      before = chunk_before_[next / chunk_size()];
+    const std::size_t level = ranks[j] == n_ranks() ? n_levels_ : ranks[j] >> shift_;
+    survival[j] = survival_before(level);
+    if (!inside(ranks[j])) continue;
+    if (lookup_.known(level)) {
+      survival[j] *= factor_of_first(level, ranks[j]);
+      continue;
     }
-    for (; level < next; ++level) before *= double{factor_[level]};
-    survival[j] = inside(ranks[j]) ? before * factor_of_first(level, ranks[j]) : before;
+    while (split->rank < ranks[j]) ++split;
+    const double at_risk = weight_from(level) - double{order_[level]} * double{split->censored};
+    survival[j] *= std::max(0.0, 1 - double{split->events} / at_risk);
   }
 }
 
+// Fills the chunks in which a sum of falls takes more than the sums of their cells.
+void LevelCurve::fill_where(const LevelValues& values) {
+  add_cells();
+  multiply(0);
+  const auto heaviest = std::ranges::max_element(chunk_weight_);
+  want_chunk(static_cast<std::size_t>(heaviest - chunk_weight_.begin()));
+  fill_wanted();
+  const double rows = rows_by_weight();
+  // Where values are zero, and what is left of S does not count, S may be anything.
+  std::size_t end = n_chunks();
+  while (!values.counts_rest && end > 0 && values.at[first_rank((end - 1) * chunk_size())] == 0)
+    --end;
+  for (std::size_t k = 0; k < end; ++k) {
+    const double fall = chunk_before_[k] * (1 - chunk_product_[k]);
+    if (fall * values.in_cell[k].bend > values.tolerance ||
+        Cells::order_matters(sums_, k, chunk_after_[k], chunk_before_[k], rows))
+      want_chunk(k);
+  }
+  // What is left of S depends on the very last rows.
+  if (values.counts_rest) want_chunk(chunk_of(-1));
+  fill_wanted();
+}
+
+// In a cell that was not filled, for S = 1 before it.
+double LevelCurve::fall_times_value(std::size_t cell, const LevelValues& values) const {
+  const double events = Cells::events(sums_, cell);
+  if (events == 0) return 0;
+  // Later events count for more: where censorings have left, S falls by S / R times the weight.
+  const double censored = sums_.censored[cell];
+  const double gain = censored / (chunk_after_[cell] + (events + censored) / 2);
+  const double place = double{sums_.event_places[cell]} / events * Cells::kPlaceUnit + gain / 12;
+  const LevelValues::Line& value = values.in_cell[cell];
+  return (1 - chunk_product_[cell]) * (value.middle + value.slope * place);
+}
+
 double LevelCurve::sum_of_falls(const LevelValues& values, double& left, std::size_t& last) {
-  fill_all();
+  if (cells_)
+    fill_where(values);
+  else
+    fill_all();
   multiply(0);
   want_doubtful_levels(0);
   std::size_t end = n_levels_;
-  while (weight(end - 1) == 0) --end;
-  lookup_.want(end - 1);
+  if (!cells_) {
+    while (weight(end - 1) == 0) --end;
+    lookup_.want(end - 1);
+  }
   falls_.resize(n_chunks());
   for (std::size_t k = 0; k < n_chunks(); ++k) {
+    if (!filled_[k]) {
+      falls_[k] = fall_times_value(k, values);
+      continue;
+    }
     const std::size_t first = k * chunk_size();
     float largest = 0;
     falls_[k] = dispatch<ChunkFalls>(isa_, factor_.data() + first, values.mean.data() + first,
@@ -259,6 +332,7 @@ double LevelCurve::sum_of_falls(const LevelValues& values, double& left, std::si
     sum += chunk_before_[k] * falls_[k];
   }
   left = chunk_before_.back();
+  if (cells_) return sum;
   last = first_rank(end) - 1;
   while (weight_of(last) == 0) --last;
   return sum;

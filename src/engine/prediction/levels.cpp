@@ -1,7 +1,9 @@
 #include "levels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "level_kernels.hpp"
 
@@ -41,7 +43,6 @@ LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, const Lev
 
 void LevelCurve::make_room() {
   const std::size_t chunks = (n_levels_ + chunk_size() - 1) / chunk_size();
-  leaves_.resize(forest_.n_trees());
   weight_.assign(n_blocks(forest_.n_rows) * 2 * per_block(), 0.0f);
   factor_.resize(chunks * chunk_size());
   from_.resize(chunks * chunk_size());
@@ -66,16 +67,14 @@ void LevelCurve::make(const LeafId* leaves) {
   if (gathered_) gathered_->clear();
   doubtful_.clear();
   margin_ = 0;
-  std::size_t members = 0;
-  for (std::size_t t = 0; t < leaves_.size(); ++t) {
-    leaves_[t] = forest_.leaf(t, leaves[t]);
-    members += leaves_[t].size;
+  const std::size_t trees = forest_.n_trees();
+  if (cells_) {
+    found_.resize(trees);
+    for (std::size_t t = 0; t < trees; ++t) found_[t] = cells_->find(forest_, t, leaves[t]);
+  } else {
+    leaves_.resize(trees);
+    for (std::size_t t = 0; t < trees; ++t) leaves_[t] = forest_.leaf(t, leaves[t]);
   }
-  mean_leaf_ = static_cast<double>(members) / static_cast<double>(leaves_.size());
-  found_.clear();
-  if (cells_)
-    for (std::size_t t = 0; t < leaves_.size(); ++t)
-      found_.push_back(cells_->find(forest_, t, leaves[t]));
 }
 
 void LevelCurve::expect(const LeafId* leaves) const {
@@ -88,39 +87,43 @@ void LevelCurve::add_cells() {
   cells_->add_up(isa_, found_, sums_);
   double after = 0;
   for (std::size_t k = n_chunks(); k-- > 0;) {
-    const double events = events_in(k);
-    const double censored = sums_.censored[k];
-    const double at_risk = after + (events + censored) / 2;
     chunk_after_[k] = after;
     chunk_weight_[k] = sums_.all[k];
     chunk_product_[k] = kUnknown;
-    doubt_[k] = at_risk > 0 ? static_cast<float>(events * censored / (at_risk * at_risk)) : 0.0f;
     after += double{sums_.all[k]};
   }
 }
 
-double LevelCurve::cell_factor(std::size_t cell) const {
-  const double after = chunk_after_[cell];
-  const double events = events_in(cell);
-  const double censored = sums_.censored[cell];
-  if (events == 0) return 1;
-  const double kept = after / (after + events + censored);
-  if (censored == 0 || after == 0) return kept;
-  const double places =
-      double{sums_.censored_places[cell]} / censored - double{sums_.event_places[cell]} / events;
-  const double order = double{doubt_[cell]} * places * Cells::kPlaceUnit;
-  // Terms of higher order are left out: without them, S might rise.
-  return std::min(1.0, std::exp(std::log(kept) * events / (events + censored) + order));
-}
-
 // Sums by levels, of all members.
 void LevelCurve::fill_all() {
+  add_leaves([shift = shift_](std::size_t, std::uint16_t member) {
+    // The event bit is the highest: shifted, it leads to the second half of the block.
+    return std::size_t{member} >> shift;
+  });
+  make_all_factors();
+}
+
+template <class Place>
+void LevelCurve::add_leaves(Place place_of) {
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = leaves_.size();
   for (std::size_t t = 0; t < trees; ++t) {
     if (t + kAhead < trees) forest_.prefetch(leaves_[t + kAhead]);
-    add(leaves_[t]);
+    add(leaves_[t], place_of);
   }
+}
+
+template <class Place>
+void LevelCurve::add(const Leaf& leaf, Place place_of) {
+  const float share = 1.0f / static_cast<float>(leaf.size);
+  forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
+    const std::size_t first = block * 2 * per_block();
+    float* const weight = weight_.data() + first;
+    for (const std::uint16_t member : low) weight[place_of(first, member)] += share;
+  });
+}
+
+void LevelCurve::make_all_factors() {
   double after = 0;
   for (std::size_t k = n_chunks(); k-- > 0;) {
     chunk_after_[k] = after;
@@ -129,14 +132,41 @@ void LevelCurve::fill_all() {
   }
 }
 
-void LevelCurve::add(const Leaf& leaf) {
-  const float share = 1.0f / static_cast<float>(leaf.size);
-  const int shift = shift_;
-  forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
-    float* const weight = weight_.data() + block * 2 * per_block();
-    // The event bit is the highest: shifted, it leads to the second half of the block.
-    for (const std::uint16_t member : low) weight[std::size_t{member} >> shift] += share;
+// Splits the levels that some ranks lie in, at the first one in each.
+void LevelCurve::split_at(std::span<const std::size_t> ranks) {
+  constexpr std::uint16_t kNowhere = 0xffff;
+  split_ranks_.assign(ranks.begin(), ranks.end());
+  splits_.clear();
+  last_before_.assign(n_blocks(forest_.n_rows) * 2 * per_block(), kNowhere);
+  weight_.resize(2 * last_before_.size(), 0.0f);
+  for (const std::size_t rank : ranks) {
+    const std::size_t level = rank >> shift_;
+    if (rank == n_ranks() || rank == first_rank(level)) continue;
+    if (!splits_.empty() && splits_.back().rank >> shift_ == level) continue;
+    splits_.push_back({rank, 0, 0});
+    const auto last = static_cast<std::uint16_t>((rank - 1) & kPlace);
+    last_before_[place(level)] = last;
+    last_before_[place(level) + per_block()] = last | kEventBit;
+  }
+}
+
+// The same as fill_all(), and weights before the splits.
+void LevelCurve::fill_split() {
+  const std::uint16_t* const last_before = last_before_.data();
+  const std::size_t behind = last_before_.size();
+  add_leaves([=, shift = shift_](std::size_t first, std::uint16_t member) {
+    const std::size_t at = std::size_t{member} >> shift;
+    return at + (member > last_before[first + at] ? behind : 0);
   });
+  for (Split& split : splits_) {
+    float* const censored = weight_.data() + place(split.rank >> shift_);
+    float* const events = censored + per_block();
+    split.censored = std::exchange(*censored, *censored + censored[behind]);
+    split.events = std::exchange(*events, *events + events[behind]);
+    censored[behind] = 0;
+    events[behind] = 0;
+  }
+  make_all_factors();
 }
 
 void LevelCurve::make_factors(std::size_t chunk) {
@@ -175,7 +205,7 @@ void LevelCurve::multiply(double least) {
   std::size_t k = 0;
   for (; k < n_chunks() && survival > least; ++k) {
     chunk_before_[k] = survival;
-    if (chunk_product_[k] == kUnknown) chunk_product_[k] = cell_factor(k);
+    if (chunk_product_[k] == kUnknown) chunk_product_[k] = Cells::factor(sums_, k, chunk_after_[k]);
     survival *= chunk_product_[k];
   }
   std::fill(chunk_before_.begin() + static_cast<std::ptrdiff_t>(k), chunk_before_.end(), survival);
@@ -183,11 +213,16 @@ void LevelCurve::multiply(double least) {
 
 double LevelCurve::survival_before(std::size_t level) const {
   const std::size_t chunk = level / chunk_size();
-  double survival = chunk_before_[chunk];
+  const double survival = chunk_before_[chunk];
   // A chunk that is not filled has no weight, or this is where it begins.
-  if (!filled_[chunk]) return survival;
-  for (std::size_t i = chunk * chunk_size(); i < level; ++i) survival *= double{factor_[i]};
-  return survival;
+  if (chunk == n_chunks() || !filled_[chunk]) return survival;
+  // Products that do not wait for each other.
+  std::array<double, 4> products{1, 1, 1, 1};
+  std::size_t i = chunk * chunk_size();
+  for (; i + products.size() <= level; i += products.size())
+    for (std::size_t k = 0; k < products.size(); ++k) products[k] *= double{factor_[i + k]};
+  for (; i < level; ++i) products[0] *= double{factor_[i]};
+  return survival * ((products[0] * products[1]) * (products[2] * products[3]));
 }
 
 double LevelCurve::weight_from(std::size_t level) const {

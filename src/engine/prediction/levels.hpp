@@ -51,12 +51,22 @@ struct Levels {
   std::span<const float> order;  // order_in_levels()
 };
 
-// A function of time, by levels, in whole chunks.
+// A function of time.
 struct LevelValues {
+  // At the events of a cell: middle + slope place, with places from -1/2 to 1/2, and no more than
+  // `bend` besides. Censorings at the same times come later.
+  struct Line {
+    double middle;
+    double slope;
+    double bend;
+  };
+
   std::vector<double> at;     // (n,) by ranks
-  std::vector<float> mean;    // over the ranks of each level
+  std::vector<float> mean;    // over the events of each level, in whole chunks
   std::vector<float> spread;  // largest minus smallest value in each level
-  double tolerance;           // falls of S times spreads that may be neglected
+  std::vector<Line> in_cell;  // or empty, where there are no cells
+  double tolerance;           // falls of S times spreads or bends that may be neglected
+  bool counts_rest;           // whether what is left of S is used
 };
 
 // Scratch of one worker, made anew for every test point.
@@ -80,7 +90,7 @@ class LevelCurve {
   void survival_after(std::span<const std::size_t> ranks, double* survival);
 
   // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the
-  // end, and the last rank that has weight.
+  // end, and, without cells, the last rank that has weight.
   double sum_of_falls(const LevelValues& values, double& left, std::size_t& last);
 
  private:
@@ -105,17 +115,23 @@ class LevelCurve {
 
   void make_room();
   void add_cells();
-  float events_in(std::size_t cell) const { return sums_.all[cell] - sums_.censored[cell]; }
-  double cell_factor(std::size_t cell) const;
-  bool order_matters_in(std::size_t cell) const;
   void fill_all();
-  void add(const Leaf& leaf);
+  void split_at(std::span<const std::size_t> ranks);
+  void fill_split();
+  template <class Place>
+  void add(const Leaf& leaf, Place place_of);
+  template <class Place>
+  void add_leaves(Place place_of);
+  void make_all_factors();
   void want_chunk(std::size_t chunk);
   bool fill_wanted();
+  double rows_by_weight() const;
   void make_factors(std::size_t chunk);
   void multiply(double least);
   void want_doubtful_levels(double least);
   void settle_doubts();
+  void fill_where(const LevelValues& values);
+  double fall_times_value(std::size_t cell, const LevelValues& values) const;
   double sum_of_falls_in(std::size_t chunk, const LevelValues& values) const;
   void find_parts(std::span<const double> probabilities, double least);
   void want_parts(double margin);
@@ -139,9 +155,8 @@ class LevelCurve {
   int shift_;
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
-  std::vector<Leaf> leaves_;         // of the test point
-  std::vector<Cells::Found> found_;  // the same among the cells
-  double mean_leaf_ = 0;             // their mean size
+  std::vector<Leaf> leaves_;         // of the test point,
+  std::vector<Cells::Found> found_;  // or the same among the cells
   Cells::Sums sums_;
   std::unique_ptr<GatheredMembers> gathered_;  // with cells
   RankLookup lookup_;
@@ -154,12 +169,22 @@ class LevelCurve {
   std::vector<float> chunk_weight_;
   std::vector<double> chunk_after_;      // weight behind it
   std::vector<double> chunk_product_;    // of the factors, or kUnknown
-  std::vector<float> doubt_;             // the largest D C / R^2 of its levels, or that of the cell
+  std::vector<float> doubt_;             // the largest D C / R^2 of its levels
   std::vector<double> chunk_before_;     // (chunks + 1,) S before it, as far as it is known
   std::vector<std::uint32_t> doubtful_;  // levels whose factors become exact
   double margin_ = 0;                    // by how much S may change with them
   std::vector<Range> parts_;             // of levels
   std::vector<double> falls_;            // sums of falls in each chunk, by S before it
+  // Levels that are split, one place each.
+  struct Split {
+    std::size_t rank;  // the first one behind
+    float censored;    // weights before it
+    float events;
+  };
+  std::vector<std::size_t> split_ranks_;  // that were asked for
+  std::vector<Split> splits_;
+  // As weights stand: the last member that is not behind, or all bits; and weights behind.
+  std::vector<std::uint16_t> last_before_;
 };
 
 }  // namespace cqrf

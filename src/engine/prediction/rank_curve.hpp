@@ -28,11 +28,16 @@ class RankCurve {
   // There is nothing that the next test point needs first.
   void expect(const LeafId*) const {}
 
-  void look_at(std::span<const double> probabilities) { probabilities_ = probabilities; }
+  void look_at(std::span<const double> probabilities) {
+    probabilities_ = probabilities;
+    chunk_ = 0;
+  }
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
   // jump after that; where S does not fall so far, its end.
-  void part(std::size_t k, Curve& curve) const {
-    whole_.part(whole_.find(probabilities_[k] + kLevelTolerance), curve);
+  void part(std::size_t k, Curve& curve) {
+    const WindowCurve::Place place = whole_.find(probabilities_[k] + kLevelTolerance, chunk_);
+    chunk_ = place.chunk;
+    whole_.part(place, curve);
   }
   // Sets S after the first `ranks[j]` ranks, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival) const {
@@ -47,6 +52,7 @@ class RankCurve {
   RankWeights weights_;
   WindowCurve whole_;
   std::span<const double> probabilities_;
+  std::size_t chunk_ = 0;  // in which the last one was found
 };
 
 }  // namespace cqrf

@@ -110,6 +110,7 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
   static_assert(RankWeights::kRoom >= kChunk);
   target_ = &target;
   weights_ = &weights;
+  has_ties_ = target.times.size() < target.time_index.size();
   behind_ = behind;
   total_ = total;
   const std::size_t n = weights.size;
@@ -165,7 +166,7 @@ void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* sur
   }
 }
 
-WindowCurve::Place WindowCurve::find(double probability) const {
+WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) const {
   const std::size_t n = weights_->size;
   const bool is_last = behind_ == 0;
   if (!first_ && survival_[0] <= probability) return {.before = true};
@@ -176,13 +177,18 @@ WindowCurve::Place WindowCurve::find(double probability) const {
     while (begin > 0 && time(begin - 1) == time(begin)) --begin;
     return {.begin = begin, .end = n, .survival = survival_before(begin)};
   }
-  // The last chunk that S is above the probability before, without branches, which would be
-  // mispredicted.
-  std::size_t chunk = 0;
-  for (std::size_t left = survival_.size() - 1; left > 1;) {
-    const std::size_t half = left / 2;
-    chunk += survival_[chunk + half] > probability ? half : 0;
-    left -= half;
+  // The last chunk that S is above the probability before: one of the next, or found without
+  // branches, which would be mispredicted.
+  constexpr std::size_t kNext = 4;
+  if (!(survival_[chunk] > probability)) chunk = 0;
+  const std::size_t near = std::min(chunk + kNext, survival_.size() - 2);
+  while (chunk < near && survival_[chunk + 1] > probability) ++chunk;
+  if (chunk == near) {
+    for (std::size_t left = survival_.size() - 1 - chunk; left > 1;) {
+      const std::size_t half = left / 2;
+      chunk += survival_[chunk + half] > probability ? half : 0;
+      left -= half;
+    }
   }
   // Then eight factors at a time, whose products do not wait for each other.
   const float* f = factor_.data() + chunk * kChunk;
@@ -215,6 +221,7 @@ WindowCurve::Place WindowCurve::find(double probability) const {
   if (end < n) ++end;
   while (end < n && time(end) == time(end - 1)) ++end;
   place.end = end;
+  place.chunk = chunk;
   place.survival = begin >= eight ? before[begin - eight] : survival_before(begin);
   return place;
 }

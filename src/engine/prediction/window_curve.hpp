@@ -43,6 +43,7 @@ class WindowCurve {
     std::size_t begin = 0;
     std::size_t end = 0;
     double survival = 1;  // before `begin`
+    std::size_t chunk = 0;
   };
 
   // `survival` is S before the window, `behind` the weight behind it, and `total` that of all
@@ -52,7 +53,8 @@ class WindowCurve {
 
   // Sets S after the first `ranks[j]` ranks of all, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival) const;
-  Place find(double probability) const;
+  // Where S falls to a probability, quickest if that is not far behind a chunk.
+  Place find(double probability, std::size_t chunk = 0) const;
   // Sets a curve to its part at a place. A first step without weight tells S before it.
   void part(const Place& place, Curve& curve) const;
 
@@ -60,7 +62,10 @@ class WindowCurve {
   // Factors are computed for chunks of so many ranks.
   static constexpr std::size_t kChunk = 64;
 
-  TimeIndex time(std::size_t i) const { return target_->time_index[weights_->rank[i]]; }
+  TimeIndex time(std::size_t i) const {
+    const Rank rank = weights_->rank[i];
+    return has_ties_ ? target_->time_index[rank] : rank;
+  }
   bool jumps(std::size_t i) const { return weights_->events[i] > 0; }
   double survival_before(std::size_t i) const;
   double weight_from(std::size_t i) const {
@@ -69,6 +74,7 @@ class WindowCurve {
 
   const TargetView* target_ = nullptr;
   const RankWeights* weights_ = nullptr;
+  bool has_ties_;
   bool first_;  // whether no weight comes before the window
   double behind_;
   double total_;
