@@ -1,6 +1,7 @@
 // Cells: what leaves hold by runs of ranks, against a plain count.
 #include "prediction/cells.hpp"
 
+#include <cmath>
 #include <cstring>
 
 #include "check.hpp"
@@ -213,4 +214,43 @@ TEST(cells_stop) {
   Monitor monitor;
   monitor.stop();
   CHECK_THROWS(Cells(planted.forest, 6, true, 2, monitor), Stopped);
+}
+
+// Rows in any order, and what their mean places tell of it.
+TEST(cells_factor_is_near_that_of_the_rows) {
+  Random random(8);
+  for (const double behind : {30.0, 300.0, 3000.0})
+    for (const std::uint32_t n : {2, 8, 60})
+      for (int repeat = 0; repeat < 200; ++repeat) {
+        double events = 0;
+        double censored = 0;
+        double event_places = 0;
+        double censored_places = 0;
+        double exact = 1;
+        for (std::uint32_t i = 0; i < n; ++i) {
+          const double place = (i + 0.5) / n;
+          if (random.below(3) > 0) {
+            exact *= 1 - 1 / (behind + n - i);
+            event_places += place;
+            ++events;
+          } else {
+            censored_places += place;
+            ++censored;
+          }
+        }
+        const double at_risk = behind + n / 2.0;
+        const double pairs = events * censored / (at_risk * at_risk);
+        const double later = pairs > 0 ? censored_places / censored - event_places / events : 0.0;
+        const double found = fall_factor(behind, events, censored, later);
+        if (censored == 0) CHECK_NEAR(found, exact, 1e-12);
+        if (events == 0) CHECK_EQ(found, 1.0);
+        // Three standard deviations of a third, and what comes next.
+        const double bound = pairs / std::sqrt(std::max(1.0, events * censored));
+        CHECK_NEAR(found, exact, bound + pairs * n / at_risk / 10 + 1e-12);
+        if (pairs == 0) continue;
+        const double plain = std::exp(std::log(behind / (behind + n)) * events / n + pairs * later);
+        CHECK_NEAR(found, std::min(1.0, plain), 1e-6);
+      }
+  CHECK_EQ(fall_factor(0, 2, 0, 0), 0.0);
+  CHECK_EQ(fall_factor(0, 0, 2, 0), 1.0);
 }

@@ -234,11 +234,12 @@ class LevelMeanAnswer {
   LevelValues::Line line(const TargetView& target, int shift, std::size_t cell) const {
     const std::size_t begin = cell << shift;
     const std::size_t end = std::min(values_.at.size(), begin + (std::size_t{1} << shift));
+    const double unit = std::ldexp(1.0, -shift);
     const auto place = [&](std::size_t rank) {
-      return std::ldexp(static_cast<double>(rank - begin) + 0.5, -shift) - 0.5;
+      return (static_cast<double>(rank - begin) + 0.5) * unit - 0.5;
     };
-    const double slope = (values_.at[end - 1] - values_.at[begin]) /
-                         std::ldexp(static_cast<double>(end - begin), -shift);
+    const double slope =
+        (values_.at[end - 1] - values_.at[begin]) / (static_cast<double>(end - begin) * unit);
     // Of all events at once: what they have more than the slope, in the mean.
     double sum = 0;
     double events = 0;
