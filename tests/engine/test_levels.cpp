@@ -142,11 +142,13 @@ void check_survival(const Planted& planted, Whole& whole, const Exact& exact,
   }
 }
 
-void check_means(const Planted& planted, LevelCurve& whole, const Exact& exact,
-                 const Levels& levels, const std::vector<LeafId>& ids) {
+// levels: those of the curve, or null.
+template <class Whole>
+void check_means(const Planted& planted, Whole& whole, const Exact& exact, const Levels* levels,
+                 const std::vector<LeafId>& ids) {
   const auto& times = planted.outcome.times;
   for (const bool mirrored : {false, true}) {
-    if (mirrored && levels.cells) continue;
+    if (mirrored && levels && levels->cells) continue;
     for (const double horizon : {times.front() - 7, times[times.size() / 3], times.back(),
                                  times.back() + 7, mirrored ? -1e12 : 1e12}) {
       double expected, found;
@@ -187,7 +189,7 @@ void check_everything(const Planted& planted, int shift, Random& random) {
     const Exact exact(planted, ids);
     check_interpolations(planted, whole, exact, ids);
     check_survival(planted, whole, exact, ids, 1 + planted.outcome.times.size() / 60);
-    check_means(planted, whole, exact, division.levels, ids);
+    check_means(planted, whole, exact, &division.levels, ids);
   }
 }
 
@@ -211,7 +213,7 @@ void check_with_cells(const Planted& planted, int shift, Random& random) {
     const std::size_t members = planted.forest.members.low.size() / planted.forest.n_leaves(0);
     if (members < Cells::kFewestMembers * division.cells->size()) return;
     for (const auto& ids : points(planted, random))
-      check_means(planted, whole, Exact(planted, ids), division.levels, ids);
+      check_means(planted, whole, Exact(planted, ids), &division.levels, ids);
     return;
   }
   CellCurve cells(planted.forest, planted.target, *division.cells);
@@ -221,8 +223,11 @@ void check_with_cells(const Planted& planted, int shift, Random& random) {
 void check_with_ranks(const Planted& planted, Random& random) {
   RankCurve whole(planted.forest, planted.target);
   check_all_quantiles(planted, whole, random);
-  for (const auto& ids : points(planted, random))
-    check_survival(planted, whole, Exact(planted, ids), ids, 1 + planted.outcome.times.size() / 60);
+  for (const auto& ids : points(planted, random)) {
+    const Exact exact(planted, ids);
+    check_survival(planted, whole, exact, ids, 1 + planted.outcome.times.size() / 60);
+    check_means(planted, whole, exact, nullptr, ids);
+  }
 }
 
 // Rows, distinct times, share of events, leaves and trees: ties within a level, over many levels
@@ -342,7 +347,7 @@ TEST(levels_wide_and_sparse) {
   const Division division = Division::by_levels(planted, 4);
   LevelCurve whole(planted.forest, planted.target, division.levels);
   for (LeafId leaf = 0; leaf < kSize; ++leaf)
-    check_means(planted, whole, Exact(planted, {leaf}), division.levels, {leaf});
+    check_means(planted, whole, Exact(planted, {leaf}), &division.levels, {leaf});
 }
 
 // A test point whose weight ends within a run of equal times that goes on in cells which it has no
@@ -399,7 +404,7 @@ TEST(levels_do_not_depend_on_instructions) {
         LevelMeanAnswer::Worker worker;
         Curve part;
         whole.make(ids.data());
-        LevelMeanAnswer(planted.target, division->levels, 600.0, false, &mean)
+        LevelMeanAnswer(planted.target, &division->levels, 600.0, false, &mean)
             .take(0, whole, part, worker);
         found.push_back(mean);
       }

@@ -365,7 +365,7 @@ TEST(predict_on_levels_stops) {
   const auto order = order_in_levels(model.target.event, 2);
   std::vector<double> means(Model::kTestRows, NAN);
   const Levels levels{2, nullptr, order};
-  const LevelMeanAnswer answer(model.target, levels, 20.0, false, means.data());
+  const LevelMeanAnswer answer(model.target, &levels, 20.0, false, means.data());
   Monitor monitor;
   monitor.stop();
   const auto on_levels = [&] { return LevelCurve(model.forest, model.target, levels); };

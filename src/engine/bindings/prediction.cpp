@@ -386,11 +386,15 @@ class Weights {
   Output<double> restricted_mean(double horizon, bool mirrored, const Censoring& censoring,
                                  int n_threads, std::size_t block_size) const {
     std::vector<double> means(rows(), kNaN);
-    if (on_levels(censoring)) {
+    const auto answer = [&](const Levels* levels) {
+      return LevelMeanAnswer(target_.get(), levels, horizon, mirrored, means.data());
+    };
+    if (on_levels(censoring) && n_rows() <= kMostRanksForFew) {
+      run_on_ranks(answer(nullptr), n_threads, block_size);
+    } else if (on_levels(censoring)) {
       const auto cells = mirrored || !target_.censored() ? nullptr : cells_of_forest(n_threads);
       const Levels levels = levels_with(cells.get());
-      run_on_levels(LevelMeanAnswer(target_.get(), levels, horizon, mirrored, means.data()), levels,
-                    n_threads, block_size);
+      run_on_levels(answer(&levels), levels, n_threads, block_size);
     } else
       run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
           n_threads, block_size);

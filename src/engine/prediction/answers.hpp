@@ -169,14 +169,14 @@ struct RestrictedMeanAnswer {
   }
 };
 
-// The same from the curve on levels: h less the sum of (h - t)^+ over the jumps of S at t, times
-// its falls there; mirrored, h and the sum of (t - h)^+, where the last time takes what is left of
-// S. Beyond all times S stays as it is: h is moved to them first, and what is summed is divided by
-// its largest value, so that single precision is enough for times of any size.
+// The same from the curve on levels or ranks: h less the sum of (h - t)^+ over the jumps of S at t,
+// times its falls there; mirrored, h and the sum of (t - h)^+, where the last time takes what is
+// left of S. Beyond all times S stays as it is: h is moved to them first, and what is summed is
+// divided by its largest value, so that single precision is enough for times of any size.
 class LevelMeanAnswer {
  public:
-  // Of a curve on these levels; mirrored, there are no cells.
-  LevelMeanAnswer(const TargetView& target, const Levels& levels, double horizon, bool mirrored,
+  // Of a curve on these levels, without cells if mirrored, or on ranks, where there are none.
+  LevelMeanAnswer(const TargetView& target, const Levels* levels, double horizon, bool mirrored,
                   double* means)
       : mirrored_(mirrored),
         horizon_(mirrored ? std::max(horizon, target.times.front())
@@ -188,6 +188,34 @@ class LevelMeanAnswer {
     values_.at.resize(n, 0.0);
     for (std::size_t rank = 0; scale_ > 0 && rank < n; ++rank)
       values_.at[rank] = distance(target.times[target.time_index[rank]]) / scale_;
+    if (levels) set_levels(target, *levels);
+    values_.tolerance = kTolerance;
+    values_.counts_rest = mirrored || beyond_ > 0;
+  }
+
+  struct Worker {};
+  Worker worker() const { return {}; }
+  template <class Whole>
+  void take(std::size_t row, Whole& curve, Curve&, Worker&) const {
+    double left;
+    std::size_t last;
+    const double sum = curve.sum_of_falls(values_, left, last);
+    means_[row] = mirrored_ ? horizon_ + scale_ * (sum + left * values_.at[last])
+                            : horizon_ - scale_ * sum + left * beyond_;
+  }
+
+ private:
+  // Of a level. The places of a few events in a level are as good as random: over 1 /
+  // sqrt(tolerance) levels that all just do not exceed it, errors add up to a standard deviation of
+  // 3e-5.
+  static constexpr double kTolerance = 5e-6;
+
+  double distance(double time) const {
+    return std::max(0.0, mirrored_ ? time - horizon_ : horizon_ - time);
+  }
+
+  void set_levels(const TargetView& target, const Levels& levels) {
+    const std::size_t n = values_.at.size();
     const std::size_t size = std::size_t{1} << levels.shift;
     for (std::size_t begin = 0; begin < n; begin += size) {
       const std::size_t end = std::min(n, begin + size);
@@ -206,28 +234,6 @@ class LevelMeanAnswer {
     values_.spread.resize(values_.mean.size());
     for (std::size_t cell = 0; levels.cells && cell < levels.cells->size(); ++cell)
       values_.in_cell.push_back(line(target, levels.cells->shift(), cell));
-    values_.tolerance = kTolerance;
-    values_.counts_rest = mirrored || beyond_ > 0;
-  }
-
-  struct Worker {};
-  Worker worker() const { return {}; }
-  void take(std::size_t row, LevelCurve& curve, Curve&, Worker&) const {
-    double left;
-    std::size_t last;
-    const double sum = curve.sum_of_falls(values_, left, last);
-    means_[row] = mirrored_ ? horizon_ + scale_ * (sum + left * values_.at[last])
-                            : horizon_ - scale_ * sum + left * beyond_;
-  }
-
- private:
-  // Of a level. The places of a few events in a level are as good as random: over 1 /
-  // sqrt(tolerance) levels that all just do not exceed it, errors add up to a standard deviation of
-  // 3e-5.
-  static constexpr double kTolerance = 5e-6;
-
-  double distance(double time) const {
-    return std::max(0.0, mirrored_ ? time - horizon_ : horizon_ - time);
   }
 
   // Through the mean of the events of a cell, with the slope between its ends.

@@ -8,6 +8,7 @@
 #include "../simd.hpp"
 #include "curve.hpp"
 #include "forest.hpp"
+#include "levels.hpp"
 #include "window_curve.hpp"
 
 namespace cqrf {
@@ -42,6 +43,13 @@ class RankCurve {
   // Sets S after the first `ranks[j]` ranks, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival) const {
     whole_.survival_after(ranks, survival);
+  }
+  // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the
+  // end, and the last rank that has weight.
+  double sum_of_falls(const LevelValues& values, double& left, std::size_t& last) const {
+    left = whole_.survival_behind();
+    last = weights_.rank[weights_.size - 1];
+    return whole_.sum_of_falls(values.at);
   }
 
  private:

@@ -166,6 +166,21 @@ void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* sur
   }
 }
 
+double WindowCurve::sum_of_falls(std::span<const double> values) const {
+  double sum = 0;
+  for (std::size_t begin = 0; begin < weights_->size; begin += kChunk) {
+    // Chunks do not wait for each other.
+    double survival = survival_[begin / kChunk];
+    const std::size_t end = std::min(weights_->size, begin + kChunk);
+    for (std::size_t i = begin; i < end; ++i) {
+      const double next = survival * double{factor_[i]};
+      sum += (survival - next) * values[weights_->rank[i]];
+      survival = next;
+    }
+  }
+  return sum;
+}
+
 WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) const {
   const std::size_t n = weights_->size;
   const bool is_last = behind_ == 0;

@@ -53,6 +53,9 @@ class WindowCurve {
 
   // Sets S after the first `ranks[j]` ranks of all, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival) const;
+  // The sum of values, by ranks of all, at the jumps of S, times its falls there.
+  double sum_of_falls(std::span<const double> values) const;
+  double survival_behind() const { return survival_.back(); }
   // Where S falls to a probability, quickest if that is not far behind a chunk.
   Place find(double probability, std::size_t chunk = 0) const;
   // Sets a curve to its part at a place. A first step without weight tells S before it.
