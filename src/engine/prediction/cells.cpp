@@ -133,8 +133,9 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
                                          int n_threads, Monitor& monitor) {
   // With censoring, most of a few wide cells would have to be looked into.
   const std::size_t fewest = censored ? 32 : 16;
+  // Records of four bytes for a cell are soon longer than the members that need not to be read.
   const std::size_t members_per_cell =
-      censored ? std::max<std::size_t>(2, kFewestMembers / forest.n_trees()) : 2;
+      censored ? std::max<std::size_t>(4, kFewestMembers / forest.n_trees()) : 2;
   if (!begins_fit(forest)) return nullptr;
   const std::size_t members = forest.members.low.size();
   // Levels of a cell are computed eight at once.

@@ -64,8 +64,8 @@ class Cells {
   };
 
   // The finest cells of a forest that pay, at most `most` of them: leaves have two members in a
-  // cell, in the mean. Null where there would be too few of them, or where two bytes do not tell a
-  // place in a leaf.
+  // cell, in the mean, or with censoring four. Null where there would be too few of them, or where
+  // two bytes do not tell a place in a leaf.
   static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
                                            int n_threads, Monitor& monitor);
 
