@@ -413,3 +413,34 @@ TEST(levels_do_not_depend_on_instructions) {
     });
   }
 }
+
+// Cells so wide that later events count for more than earlier ones in the same cell.
+TEST(levels_means_of_wide_cells) {
+  Random random(9);
+  constexpr std::size_t kRows = 16384;
+  OutcomeData data;
+  for (std::size_t i = 0; i < kRows; ++i) data.push(static_cast<double>(i), random.below(10) < 3);
+  const Planted planted(data, 1, 1, Planting::kAnywhere, random);
+  const Division division = Division::by_cells(planted, 10);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  check_means(planted, whole, Exact(planted, {0}), &division.levels, {0});
+}
+
+// In a cell with a third of the weight, all events come before all censorings; there are so many of
+// them that their mean places tell the rest.
+TEST(levels_behind_a_cell_of_events_first) {
+  Random random(10);
+  constexpr Rank kCell = 8192;
+  OutcomeData data;
+  std::vector<std::vector<Rank>> leaves(2);
+  for (Rank rank = 0; rank < 20 * kCell; ++rank) {
+    const bool heavy = rank / kCell == 5;
+    data.push(static_cast<double>(rank), heavy ? rank % kCell < kCell / 2 : random.below(2) == 0);
+    leaves[heavy || rank % 8 == 0 ? 0 : 1].push_back(rank);
+  }
+  const Planted planted(data, leaves);
+  const Division division = Division::by_cells(planted, 13);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  for (const double p : {0.5, 0.3})
+    check_quantiles(planted, whole, Exact(planted, {0}), {0}, {p}, Interpolation::kMidpoint);
+}
