@@ -53,9 +53,9 @@ struct ChunkFactors {
       at_risk = at_risk > tiny ? at_risk : tiny;
       const Eight inverse = one / at_risk;
       const Eight share = d * inverse;
-      // Exactly one where there is no event, and zero where nothing else is left.
-      Eight f = share < one ? one - share : zero;
-      f = at_risk > d ? f : zero;
+      // Exactly one where there is no event, and zero where nothing else is left; a share of less
+      // is not rounded beyond one.
+      const Eight f = at_risk > d ? one - share : zero;
       *reinterpret_cast<Eight*>(factor + i - kEight) = f;
       product *= f;
       const Eight change = share * (c * inverse);
