@@ -389,15 +389,16 @@ class Weights {
     const auto answer = [&](const Levels* levels) {
       return LevelMeanAnswer(target_.get(), levels, horizon, mirrored, means.data());
     };
-    if (on_levels(censoring) && n_rows() <= kMostRanksForFew) {
+    if (!on_levels(censoring)) {
+      run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
+          n_threads, block_size);
+    } else if (n_rows() <= kMostRanksForFew) {
       run_on_ranks(answer(nullptr), n_threads, block_size);
-    } else if (on_levels(censoring)) {
+    } else {
       const auto cells = mirrored || !target_.censored() ? nullptr : cells_of_forest(n_threads);
       const Levels levels = levels_with(cells.get());
       run_on_levels(answer(&levels), levels, n_threads, block_size);
-    } else
-      run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
-          n_threads, block_size);
+    }
     return to_numpy(std::move(means));
   }
 

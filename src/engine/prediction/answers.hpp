@@ -42,8 +42,7 @@ struct QuantileAnswer {
                  quantiles + row * n_levels, identified + row * n_levels);
   }
 
-  // Looks at the part of the curve around each quantile. `whole` is on levels,
-  // cells or ranks.
+  // Looks at the part of the curve around each quantile. `whole` is on levels, cells or ranks.
   template <class Whole>
   void take(std::size_t row, Whole& whole, Curve& part, Worker& solver) const {
     const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
