@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "../prefetch.hpp"
 #include "level_kernels.hpp"
 #include "levels.hpp"
 
@@ -116,11 +117,17 @@ double LevelCurve::rows_by_weight() const {
          (double{std::ranges::max(found_, {}, share).share} * static_cast<double>(found_.size()));
 }
 
+// What S has fallen to where it is looked at next: an error of its factors counts in proportion.
+double LevelCurve::counting(double survival) const {
+  const auto next = std::ranges::lower_bound(asked_, survival, std::greater{});
+  return next == asked_.end() ? survival : *next;
+}
+
 // The levels in which the order of events and censorings matters, as far as S is looked at.
 void LevelCurve::want_doubtful_levels(double least) {
   if (shift_ == 0) return;
   for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k) {
-    const double survival = chunk_before_[k];
+    const double survival = counting(chunk_before_[k]);
     if (!filled_[k] || double{doubt_[k]} * survival <= kMatters) continue;
     doubt_[k] = 0;  // not to be looked at again
     double at_risk = chunk_after_[k];
@@ -172,10 +179,15 @@ void LevelCurve::find_parts(std::span<const double> probabilities, double least)
     parts_.clear();
     for (const double probability : probabilities) parts_.push_back(levels_around(probability));
   } while (fill_wanted());
+  for (const Range& part : parts_)
+    prefetch(target_.event.data() + first_rank(part.begin),
+             first_rank(part.end) - first_rank(part.begin));
 }
 
 void LevelCurve::look_at(std::span<const double> probabilities) {
-  const double least = std::ranges::min(probabilities);
+  asked_.assign(probabilities.begin(), probabilities.end());
+  std::ranges::sort(asked_, std::greater{});
+  const double least = asked_.back();
   if (cells_) {
     add_cells();
     multiply(least);
@@ -183,7 +195,8 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
     fill_wanted();
     const double rows = rows_by_weight();
     for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k)
-      if (Cells::order_matters(sums_, k, chunk_after_[k], chunk_before_[k], rows)) want_chunk(k);
+      if (Cells::order_matters(sums_, k, chunk_after_[k], counting(chunk_before_[k]), rows))
+        want_chunk(k);
     fill_wanted();
   } else {
     fill_all();
@@ -378,7 +391,7 @@ void LevelCurve::part(std::size_t k, Curve& curve) const {
     for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
       const double weight = weight_of(rank);
       if (weight == 0) continue;
-      const TimeIndex time = target_.time_index[rank];
+      const TimeIndex time = has_ties_ ? target_.time_index[rank] : static_cast<TimeIndex>(rank);
       if (first == end || first->time != time) *--first = {time, true, 0, 0, after};
       (target_.event[rank] ? first->events : first->censored) += weight;
       after += weight;

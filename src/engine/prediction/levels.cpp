@@ -33,6 +33,7 @@ LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, const Lev
     : forest_(forest),
       target_(target),
       isa_(isa()),
+      has_ties_(target.times.size() < target.time_index.size()),
       cells_(levels.cells),
       order_(levels.order),
       shift_(levels.shift),

@@ -128,6 +128,7 @@ class LevelCurve {
   double rows_by_weight() const;
   void make_factors(std::size_t chunk);
   void multiply(double least);
+  double counting(double survival) const;
   void want_doubtful_levels(double least);
   void settle_doubts();
   void fill_where(const LevelValues& values);
@@ -150,6 +151,7 @@ class LevelCurve {
   const Forest& forest_;
   const TargetView& target_;
   Isa isa_;
+  bool has_ties_;
   const Cells* cells_;
   std::span<const float> order_;
   int shift_;
@@ -171,6 +173,7 @@ class LevelCurve {
   std::vector<double> chunk_product_;    // of the factors, or kUnknown
   std::vector<float> doubt_;             // the largest D C / R^2 of its levels
   std::vector<double> chunk_before_;     // (chunks + 1,) S before it, as far as it is known
+  std::vector<double> asked_;            // probabilities that S is looked at, from the largest on
   std::vector<std::uint32_t> doubtful_;  // levels whose factors become exact
   double margin_ = 0;                    // by how much S may change with them
   std::vector<Range> parts_;             // of levels
