@@ -52,7 +52,7 @@ class Estimation:
     target: Target
     censoring: _engine.Censoring
     n_threads: int = 1
-    block_size: int = 256
+    block_size: int = 1024
 
     def quantiles(
         self,

@@ -241,7 +241,7 @@ TEST(cells_factor_is_near_that_of_the_rows) {
         const double at_risk = behind + n / 2.0;
         const double pairs = events * censored / (at_risk * at_risk);
         const double later = pairs > 0 ? censored_places / censored - event_places / events : 0.0;
-        const double found = fall_factor(behind, events, censored, later);
+        const double found = fall_factor(behind, events, censored, events * censored * later);
         if (censored == 0) CHECK_NEAR(found, exact, 1e-12);
         if (events == 0) CHECK_EQ(found, 1.0);
         // Three standard deviations of a third, and what comes next.

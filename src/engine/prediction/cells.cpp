@@ -19,9 +19,9 @@ constexpr std::size_t kSixteen = 16;
 
 // What mean places do not tell of the order of d events and c censorings is S D C / R^2 by the
 // square root of d c, times a third or so.
-constexpr double kMattersByRow = 3e-5;
+constexpr double kMattersByRow = 2.5e-5;
 // Terms of the third order, of which a tenth or so counts where one comes after the other.
-constexpr double kMattersByPlace = 1e-4;
+constexpr double kMattersByPlace = 5e-5;
 // So small a share of the weight that few terms of a series are enough.
 constexpr double kFewAtOnce = 0.1;
 
@@ -258,17 +258,14 @@ void Cells::add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const {
   dispatch<AddCells>(isa, layout_, sums);
 }
 
-// By how much censorings come later than events in a cell, in the mean, of its length.
-double Cells::later(const Sums& sums, std::size_t cell) {
-  const double events = Cells::events(sums, cell);
-  const double censored = sums.censored[cell];
-  if (events == 0 || censored == 0) return 0;
-  return kPlaceUnit *
-         (double{sums.censored_places[cell]} / censored - double{sums.event_places[cell]} / events);
+// D C (x_C - x_D). Few divisions are made for a cell: there are many.
+double Cells::order(const Sums& sums, std::size_t cell) {
+  return kPlaceUnit * (events(sums, cell) * double{sums.censored_places[cell]} -
+                       double{sums.censored[cell]} * double{sums.event_places[cell]});
 }
 
 double Cells::factor(const Sums& sums, std::size_t cell, double behind) {
-  return fall_factor(behind, Cells::events(sums, cell), sums.censored[cell], later(sums, cell));
+  return fall_factor(behind, events(sums, cell), sums.censored[cell], order(sums, cell));
 }
 
 bool Cells::order_matters(const Sums& sums, std::size_t cell, double behind, double before,
@@ -276,26 +273,29 @@ bool Cells::order_matters(const Sums& sums, std::size_t cell, double behind, dou
   const double events = Cells::events(sums, cell);
   const double censored = sums.censored[cell];
   const double at_risk = behind + (events + censored) / 2;
-  const double pairs = before * events * censored / (at_risk * at_risk);
-  const double limit = kMattersByRow * rows;
-  return pairs * before > limit * limit * at_risk * at_risk ||
-         pairs * (events + censored) * std::abs(later(sums, cell)) > kMattersByPlace * at_risk;
+  const double square = at_risk * at_risk;
+  const double limit = kMattersByRow * rows * square;
+  return before * before * events * censored > limit * limit ||
+         before * (events + censored) * std::abs(order(sums, cell)) >
+             kMattersByPlace * square * at_risk;
 }
 
-double fall_factor(double behind, double events, double censored, double places) {
+double fall_factor(double behind, double events, double censored, double order) {
   if (events == 0) return 1;
   const double from = behind + (events + censored);
   if (censored == 0 || behind == 0) return behind / from;
-  const double all = (events + censored) / from;
+  const double inverse = 1 / from;
+  const double all = (events + censored) * inverse;
   const double at_risk = from - (events + censored) / 2;
-  const double order = events * censored / (at_risk * at_risk) * places;
+  const double change = order / (at_risk * at_risk);
   // Terms of higher order are left out: without the bound, S might rise.
   if (all > kFewAtOnce)
-    return std::min(1.0, std::exp(std::log1p(-all) * events / (events + censored) + order));
+    return std::min(1.0, std::exp(std::log1p(-all) * events / (events + censored) + change));
   // The same by series, in a fraction of the time.
-  const double logarithm = -(1 + all * (1.0 / 2 + all * (1.0 / 3 + all * (1.0 / 4 + all / 5))));
-  const double x = logarithm * events / from + order;
-  return std::min(1.0, 1 + x * (1 + x / 2 * (1 + x / 3 * (1 + x / 4))));
+  const double logarithm =
+      -(1 + all * (1.0 / 2 + all * (1.0 / 3 + all * (1.0 / 4 + all * (1.0 / 5)))));
+  const double x = logarithm * events * inverse + change;
+  return std::min(1.0, 1 + x * (1 + x * (1.0 / 2) * (1 + x * (1.0 / 3) * (1 + x * (1.0 / 4)))));
 }
 
 }  // namespace cqrf

@@ -164,7 +164,7 @@ class Cells {
     }
   }
 
-  static double later(const Sums& sums, std::size_t cell);
+  static double order(const Sums& sums, std::size_t cell);
   struct Count;
   bool write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const;
   std::vector<Line> write(const Forest& forest, std::size_t tree);
@@ -174,7 +174,8 @@ class Cells {
 };
 
 // By what S falls where events and censorings come together, with so much weight behind them:
-// `places` is by how much censorings come later than events, in the mean, of the whole length.
-double fall_factor(double behind, double events, double censored, double places);
+// `order` is by how much censorings come later than events, in the mean and of the whole length,
+// times both weights.
+double fall_factor(double behind, double events, double censored, double order);
 
 }  // namespace cqrf

@@ -51,6 +51,13 @@ struct Forest {
     return {room.data(), at.size};
   }
 
+  // Asks memory for the nodes of a tree that rows are soon to be sent down.
+  void prefetch_nodes(std::size_t tree) const {
+    constexpr std::size_t kMost = std::size_t{1} << 17;
+    const auto begin = static_cast<std::size_t>(node_offset[tree]);
+    const auto end = static_cast<std::size_t>(node_offset[tree + 1]);
+    cqrf::prefetch(nodes.data() + begin, std::min((end - begin) * sizeof(Node), kMost));
+  }
   // Asks memory for the members of a leaf that is soon to be read.
   void prefetch(const Leaf& leaf) const {
     constexpr std::size_t kMost = 1024;

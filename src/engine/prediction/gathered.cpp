@@ -51,11 +51,11 @@ struct GatheredMembers::Copy {
       std::size_t from = piece.begin;
       std::size_t i = 0;
       do {
-        if (from >= kTogether && from + kTogether <= members.size()) [[likely]] {
+        if (from >= kTogether && from + 2 * kTogether <= members.size()) [[likely]] {
 #if CQRF_X86
           if constexpr (kIsa == Isa::kAvx512)
-            copy_avx512(members.data() + from,
-                        members.data() + std::min(from + kTogether, end) - 1, low + i);
+            copy_avx512(members.data() + from, members.data() + std::min(from + kTogether, end) - 1,
+                        low + i);
           else
 #endif
             std::memcpy(low + i, members.data() + from, kTogether * sizeof(std::uint16_t));

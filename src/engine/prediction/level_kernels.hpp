@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <span>
 
 #include "../simd.hpp"
 
@@ -69,6 +71,55 @@ struct ChunkFactors {
       doubt = std::max(doubt, doubts[j]);
     }
     return factors;
+  }
+};
+
+// Adds members to weights by level, with the same share each or with their own. Their event bit is
+// the highest: shifted, it leads to the second half of a block.
+struct AddMembers {
+  template <Isa>
+  CQRF_KERNEL static void run(std::span<const std::uint16_t> low, float share, int shift,
+                              float* weight) {
+    for (const std::uint16_t member : low) weight[member >> shift] += share;
+  }
+  template <Isa>
+  CQRF_KERNEL static void run(std::span<const std::uint16_t> low, const float* share, int shift,
+                              float* weight) {
+    for (std::size_t i = 0; i < low.size(); ++i) weight[low[i] >> shift] += share[i];
+  }
+};
+
+// The same, `behind` further on for members beyond the last one of their level that is not.
+struct AddSplitMembers {
+  template <Isa>
+  CQRF_KERNEL static void run(std::span<const std::uint16_t> low, float share, int shift,
+                              const std::uint16_t* last_before, std::size_t behind, float* weight) {
+    for (const std::uint16_t member : low) {
+      const std::size_t at = member >> shift;
+      // Without a branch, which would be mispredicted.
+      weight[at + (behind & -std::size_t{member > last_before[at]})] += share;
+    }
+  }
+};
+
+// S after each place of a chunk, from S before and behind it; rounding takes it beyond neither.
+struct ChunkSurvival {
+  template <Isa>
+  CQRF_KERNEL static void run(const float* factor, std::size_t size, float before, float behind,
+                              float* after) {
+    const Eight zero{};
+    const Eight one = zero + 1.0f;
+    const Eight least = zero + behind;
+    for (std::size_t i = 0; i < size; i += kEight) {
+      // Products from the first to each place.
+      Eight products = *reinterpret_cast<const Eight*>(factor + i);
+      products *= CQRF_LATER(one, products, 7);
+      products *= CQRF_LATER(one, products, 6);
+      products *= CQRF_LATER(one, products, 4);
+      products *= before;
+      before = products[kEight - 1];
+      *reinterpret_cast<Eight*>(after + i) = products > least ? products : least;
+    }
   }
 };
 

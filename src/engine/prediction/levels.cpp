@@ -97,31 +97,23 @@ void LevelCurve::add_cells() {
 
 // Sums by levels, of all members.
 void LevelCurve::fill_all() {
-  add_leaves([shift = shift_](std::size_t, std::uint16_t member) {
-    // The event bit is the highest: shifted, it leads to the second half of the block.
-    return std::size_t{member} >> shift;
+  for_each_run([&](std::size_t first, std::span<const std::uint16_t> low, float share) {
+    dispatch<AddMembers>(isa_, low, share, shift_, weight_.data() + first);
   });
   make_all_factors();
 }
 
-template <class Place>
-void LevelCurve::add_leaves(Place place_of) {
+// Calls add(place, members, share) for the members of all leaves by blocks, whose levels stand from
+// a place on.
+template <class Add>
+void LevelCurve::for_each_run(Add add) const {
   constexpr std::size_t kAhead = 2;
-  const std::size_t trees = leaves_.size();
-  for (std::size_t t = 0; t < trees; ++t) {
-    if (t + kAhead < trees) forest_.prefetch(leaves_[t + kAhead]);
-    add(leaves_[t], place_of);
+  for (std::size_t t = 0; t < leaves_.size(); ++t) {
+    if (t + kAhead < leaves_.size()) forest_.prefetch(leaves_[t + kAhead]);
+    const float share = 1.0f / static_cast<float>(leaves_[t].size);
+    forest_.members.for_each_run(
+        leaves_[t], [&](std::size_t block, auto low) { add(block * 2 * per_block(), low, share); });
   }
-}
-
-template <class Place>
-void LevelCurve::add(const Leaf& leaf, Place place_of) {
-  const float share = 1.0f / static_cast<float>(leaf.size);
-  forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
-    const std::size_t first = block * 2 * per_block();
-    float* const weight = weight_.data() + first;
-    for (const std::uint16_t member : low) weight[place_of(first, member)] += share;
-  });
 }
 
 void LevelCurve::make_all_factors() {
@@ -153,11 +145,10 @@ void LevelCurve::split_at(std::span<const std::size_t> ranks) {
 
 // The same as fill_all(), and weights before the splits.
 void LevelCurve::fill_split() {
-  const std::uint16_t* const last_before = last_before_.data();
   const std::size_t behind = last_before_.size();
-  add_leaves([=, shift = shift_](std::size_t first, std::uint16_t member) {
-    const std::size_t at = std::size_t{member} >> shift;
-    return at + (member > last_before[first + at] ? behind : 0);
+  for_each_run([&](std::size_t first, std::span<const std::uint16_t> low, float share) {
+    dispatch<AddSplitMembers>(isa_, low, share, shift_, last_before_.data() + first, behind,
+                              weight_.data() + first);
   });
   for (Split& split : splits_) {
     float* const censored = weight_.data() + place(split.rank >> shift_);
@@ -188,12 +179,12 @@ void LevelCurve::want_chunk(std::size_t chunk) {
 // Sums by levels in the chunks that are wanted. Returns whether there were any.
 bool LevelCurve::fill_wanted() {
   if (wanted_.empty()) return false;
-  const int shift = shift_;
   gathered_->gather(found_, wanted_);
   for (const std::uint32_t chunk : wanted_) {
     const MemberRun run = gathered_->run(chunk);
-    float* const weight = weight_.data() + (chunk * chunk_size() / per_block()) * 2 * per_block();
-    for (std::size_t i = 0; i < run.size; ++i) weight[run.low[i] >> shift] += run.share[i];
+    const std::size_t block = chunk * chunk_size() / per_block();
+    dispatch<AddMembers>(isa_, std::span(run.low, run.size), run.share, shift_,
+                         weight_.data() + block * 2 * per_block());
     make_factors(chunk);
   }
   wanted_.clear();

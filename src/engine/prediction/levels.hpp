@@ -118,10 +118,8 @@ class LevelCurve {
   void fill_all();
   void split_at(std::span<const std::size_t> ranks);
   void fill_split();
-  template <class Place>
-  void add(const Leaf& leaf, Place place_of);
-  template <class Place>
-  void add_leaves(Place place_of);
+  template <class Add>
+  void for_each_run(Add add) const;
   void make_all_factors();
   void want_chunk(std::size_t chunk);
   bool fill_wanted();

@@ -19,12 +19,13 @@ template <class Source, class MakeScratch, class EachRow>
 void for_each_row(const Source& source, std::size_t most_rows, int n_threads, Monitor& monitor,
                   MakeScratch make_scratch, EachRow each_row) {
   constexpr std::size_t kFewestRows = 16;
-  constexpr std::size_t kBlocksPerThread = 4;
   const std::size_t rows = source.rows();
   const std::vector<std::size_t> order = source.order();
   const std::size_t threads = static_cast<std::size_t>(std::max(1, n_threads));
+  // One thread waits for no other.
+  const std::size_t blocks_per_thread = threads == 1 ? 1 : 4;
   const std::size_t block_size =
-      std::min(most_rows, std::max(kFewestRows, rows / (kBlocksPerThread * threads)));
+      std::min(most_rows, std::max(kFewestRows, rows / (blocks_per_thread * threads)));
   const std::size_t blocks = (rows + block_size - 1) / block_size;
   const std::size_t workers = std::min(threads, blocks);
   std::vector<decltype(make_scratch())> scratch(workers);

@@ -41,7 +41,7 @@ class RankCurve {
     whole_.part(place, curve);
   }
   // Sets S after the first `ranks[j]` ranks, for every j; ascending.
-  void survival_after(std::span<const std::size_t> ranks, double* survival) const {
+  void survival_after(std::span<const std::size_t> ranks, double* survival) {
     whole_.survival_after(ranks, survival);
   }
   // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the

@@ -6,25 +6,16 @@
 
 namespace cqrf {
 
-// The last jump before a step, or kNone.
-std::size_t QuantileSolver::jump_before(std::size_t step) const {
-  while (step-- > 0)
-    if (curve_->jump[step]) return step;
-  return kNone;
+double QuantileSolver::first() const {
+  const auto& steps = curve_->steps;
+  return target_->times[std::ranges::find_if(steps, &Step::candidate)->time];
 }
 
-// The first jump at or after a step, or kNone.
-std::size_t QuantileSolver::jump_from(std::size_t step) const {
-  for (; step < curve_->steps.size(); ++step)
-    if (curve_->jump[step]) return step;
-  return kNone;
-}
-
-// The height of the inverted curve at a jump.
-double QuantileSolver::height(std::size_t jump) const {
-  if (options_.interpolation != Interpolation::kMidpoint) return curve_->survival[jump];
-  const double before = jump == 0 ? 1.0 : curve_->survival[jump - 1];
-  return (before + curve_->survival[jump]) / 2;
+double QuantileSolver::largest() const {
+  const auto& steps = curve_->steps;
+  return target_->times[std::find_if(steps.rbegin(), steps.rend(), [](const Step& step) {
+                          return step.candidate;
+                        })->time];
 }
 
 // The inverted curve as a function of time; mirrored, its limit from the left, since T > s means
@@ -38,10 +29,10 @@ double QuantileSolver::survival_at(double at) const {
   const std::size_t next = jump_from(static_cast<std::size_t>(next_step - steps.begin()));
   const std::size_t last = jump_before(static_cast<std::size_t>(next_step - steps.begin()));
   if (next == kNone) return curve_->survival.back();
-  double left_time = first_;
+  double left_time = first();
   double left_height = 1;
   if (last == kNone) {
-    if (options_.interpolation != Interpolation::kLinear || at <= first_) return 1;
+    if (options_.interpolation != Interpolation::kLinear || at <= first()) return 1;
   } else {
     left_time = time(last);
     left_height = height(last);
@@ -70,7 +61,7 @@ double QuantileSolver::invert(double level) const {
   const std::size_t last = jump_before(next);
   // Above the first midpoint the answer is the first time; the linear curve begins with S = 1.
   if (last == kNone && options_.interpolation == Interpolation::kMidpoint) return time(next);
-  const double left_time = last == kNone ? first_ : time(last);
+  const double left_time = last == kNone ? first() : time(last);
   const double left_height = last == kNone ? 1.0 : height(last);
   const double share = (left_height - level) / (left_height - height(next));
   return std::lerp(left_time, time(next), share);
@@ -101,14 +92,10 @@ void QuantileSolver::solve(const TargetView& target, const Curve& curve,
                            std::uint8_t* identified) {
   target_ = &target;
   curve_ = &curve;
-  const auto candidate = [](const Step& step) { return step.candidate; };
-  first_ = target.times[std::find_if(curve.steps.begin(), curve.steps.end(), candidate)->time];
-  largest_ = target.times[std::find_if(curve.steps.rbegin(), curve.steps.rend(), candidate)->time];
-
   const bool conditional = !std::isnan(after);
   double reached = conditional ? survival_at(after) : 1;
   // Mirrored, a condition beyond all times says nothing: mass that S leaves is not beyond it.
-  if (conditional && options_.mirrored && after > largest_) reached = 0;
+  if (conditional && options_.mirrored && after > largest()) reached = 0;
 
   for (std::size_t j = 0; j < levels.size(); ++j) {
     double level = levels[j];
@@ -116,13 +103,12 @@ void QuantileSolver::solve(const TargetView& target, const Curve& curve,
     if (conditional) level = options_.mirrored ? reached + level * (1 - reached) : level * reached;
     bool known = curve.survival.back() <= level + kLevelTolerance;
     if (conditional) known = known && (options_.mirrored ? reached < 1 : reached > 0);
-    double answer = largest_;
-    if (options_.solver == Solver::kArgmin) {
-      const double found = argmin(level);
-      if (!std::isnan(found)) answer = found;
-    } else if (known) {
+    double answer = std::numeric_limits<double>::quiet_NaN();
+    if (options_.solver == Solver::kArgmin)
+      answer = argmin(level);
+    else if (known)
       answer = invert(level);
-    }
+    if (std::isnan(answer)) answer = largest();
     if (conditional) answer = options_.mirrored ? std::min(answer, after) : std::max(answer, after);
     quantiles[j] = answer;
     identified[j] = known;

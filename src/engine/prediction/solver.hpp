@@ -36,9 +36,26 @@ class QuantileSolver {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   double time(std::size_t step) const { return target_->times[curve_->steps[step].time]; }
-  std::size_t jump_before(std::size_t step) const;
-  std::size_t jump_from(std::size_t step) const;
-  double height(std::size_t jump) const;
+  double first() const;    // smallest candidate
+  double largest() const;  // largest candidate
+  // The last jump before a step, or kNone.
+  std::size_t jump_before(std::size_t step) const {
+    while (step-- > 0)
+      if (curve_->jump[step]) return step;
+    return kNone;
+  }
+  // The first jump at or after a step, or kNone.
+  std::size_t jump_from(std::size_t step) const {
+    for (; step < curve_->steps.size(); ++step)
+      if (curve_->jump[step]) return step;
+    return kNone;
+  }
+  // The height of the inverted curve at a jump.
+  double height(std::size_t jump) const {
+    if (options_.interpolation != Interpolation::kMidpoint) return curve_->survival[jump];
+    const double before = jump == 0 ? 1.0 : curve_->survival[jump - 1];
+    return (before + curve_->survival[jump]) / 2;
+  }
   double survival_at(double at) const;
   double invert(double level) const;
   double argmin(double level) const;
@@ -46,8 +63,6 @@ class QuantileSolver {
   SolveOptions options_;
   const TargetView* target_ = nullptr;
   const Curve* curve_ = nullptr;
-  double first_ = 0;    // smallest candidate
-  double largest_ = 0;  // largest candidate
 };
 
 }  // namespace cqrf

@@ -77,9 +77,11 @@ inline void find_leaves(const Forest& forest, const Bin* bins, std::span<const s
     }
     return;
   }
-  for (std::size_t t = 0; t < trees; ++t)
+  for (std::size_t t = 0; t < trees; ++t) {
+    if (t + 1 < trees) forest.prefetch_nodes(t + 1);
     find_leaves_in_tree(forest, t, rows.size(), bins_of,
                         [&](std::size_t i, LeafId leaf) { block.leaves[i * trees + t] = leaf; });
+  }
 }
 
 // Rows in the order of their leaves in the first tree, and in the second. Leaves are numbered from

@@ -108,6 +108,7 @@ void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::siz
 void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, double survival,
                        double behind, double total) {
   static_assert(RankWeights::kRoom >= kChunk);
+  isa_ = isa;
   target_ = &target;
   weights_ = &weights;
   has_ties_ = target.times.size() < target.time_index.size();
@@ -115,13 +116,14 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
   total_ = total;
   const std::size_t n = weights.size;
   const std::size_t chunks = (n + kChunk - 1) / kChunk;
-  for (auto* const values : {&factor_, &from_})
+  for (auto* const values : {&factor_, &from_, &after_})
     if (values->size() < chunks * kChunk) values->resize(chunks * kChunk);
   for (auto* const values : {&weights.events, &weights.censored})
     std::fill_n(values->begin() + static_cast<std::ptrdiff_t>(n), kChunk, 0.0f);
   // A rank has events or censorings: there is no order.
   static constexpr std::array<float, kChunk> kOrder{};
   survival_.resize(chunks + 1);
+  asked_.assign(chunks, 0);
   double after = behind;
   for (std::size_t k = chunks; k-- > 0;) {
     const std::size_t at = k * kChunk;
@@ -141,28 +143,35 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
   survival_[chunks] = survival;
 }
 
-double WindowCurve::survival_before(std::size_t i) const {
-  double survival = survival_[i / kChunk];
-  for (std::size_t j = i / kChunk * kChunk; j < i; ++j) survival *= double{factor_[j]};
-  return survival;
+// S after each rank of a chunk.
+const float* WindowCurve::survival_in(std::size_t chunk) {
+  float* const after = after_.data() + chunk * kChunk;
+  if (asked_[chunk]) return after;
+  asked_[chunk] = 1;
+  dispatch<ChunkSurvival>(isa_, factor_.data() + chunk * kChunk, kChunk,
+                          static_cast<float>(survival_[chunk]),
+                          static_cast<float>(survival_[chunk + 1]), after);
+  return after;
 }
 
-void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* survival) const {
+double WindowCurve::survival_before(std::size_t i) {
+  const std::size_t chunk = i / kChunk;
+  return i % kChunk == 0 ? survival_[chunk] : double{survival_in(chunk)[i % kChunk - 1]};
+}
+
+void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
   const Rank* const rank = weights_->rank.data();
   const std::size_t chunks = survival_.size() - 1;
   std::size_t chunk = 0;
   for (std::size_t j = 0; j < ranks.size(); ++j) {
     while (chunk + 1 < chunks && rank[(chunk + 1) * kChunk] < ranks[j]) ++chunk;
-    // Those behind the last rank are one.
     const std::size_t at = chunk * kChunk;
-    std::array<double, kEight> products;
-    products.fill(1);
-    for (std::size_t i = at; i < at + kChunk; i += kEight)
-      for (std::size_t k = 0; k < kEight; ++k)
-        products[k] *= rank[i + k] < ranks[j] ? double{factor_[i + k]} : 1.0;
-    double product = survival_[chunk];
-    for (const double each : products) product *= each;
-    survival[j] = product;
+    // How many of its ranks come before, without branches.
+    const std::size_t size = std::min(weights_->size - at, kChunk);
+    std::size_t passed = 0;
+    for (std::size_t half = kChunk; half > 0; half /= 2)
+      passed += passed + half <= size && rank[at + passed + half - 1] < ranks[j] ? half : 0;
+    survival[j] = survival_before(at + passed);
   }
 }
 
@@ -181,7 +190,7 @@ double WindowCurve::sum_of_falls(std::span<const double> values) const {
   return sum;
 }
 
-WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) const {
+WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
   const std::size_t n = weights_->size;
   const bool is_last = behind_ == 0;
   if (!first_ && survival_[0] <= probability) return {.before = true};
@@ -189,8 +198,8 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) cons
     if (n == 0 || !is_last) return {.before = is_last, .after = !is_last};
     // S does not fall so far: its last time.
     std::size_t begin = n - 1;
-    while (begin > 0 && time(begin - 1) == time(begin)) --begin;
-    return {.begin = begin, .end = n, .survival = survival_before(begin)};
+    while (begin > 0 && tied(begin - 1, begin)) --begin;
+    return {.begin = begin, .end = n};
   }
   // The last chunk that S is above the probability before: one of the next, or found without
   // branches, which would be mispredicted.
@@ -205,59 +214,60 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) cons
       left -= half;
     }
   }
-  // Then eight factors at a time, whose products do not wait for each other.
-  const float* f = factor_.data() + chunk * kChunk;
-  std::array<double, kEight + 1> before{survival_[chunk]};
-  for (std::size_t i = 0; i + kEight < kChunk; i += kEight, f += kEight) {
-    const double next =
-        before[0] * ((double{f[0]} * double{f[1]}) * (double{f[2]} * double{f[3]}) *
-                     ((double{f[4]} * double{f[5]}) * (double{f[6]} * double{f[7]})));
-    if (next <= probability) break;
-    before[0] = next;
-  }
-  const auto eight = static_cast<std::size_t>(f - factor_.data());
-  std::size_t at = eight;
-  for (std::size_t j = 0; j < kEight; ++j) {
-    before[j + 1] = before[j] * double{f[j]};
-    at += before[j + 1] > probability;
-  }
+  // Then all of its ranks.
+  const float* const after = survival_in(chunk);
+  const auto reached = static_cast<float>(probability);
+  std::uint32_t above = 0;
+  for (std::size_t j = 0; j < kChunk; ++j) above += after[j] > reached;
   // Products in another order may round to the other side.
-  at = std::min({at, eight + kEight - 1, n - 1});
+  const std::size_t at = std::min(chunk * kChunk + std::min<std::size_t>(above, kChunk - 1), n - 1);
   Place place;
   std::size_t begin = at;
-  while (begin > 0 && (time(begin - 1) == time(at) || !jumps(begin - 1))) --begin;
+  while (begin > 0 && (!jumps(begin - 1) || tied(begin - 1, at))) --begin;
   place.before = begin == 0 && !first_;
   if (begin > 0) --begin;
-  while (begin > 0 && time(begin - 1) == time(begin)) --begin;
+  while (begin > 0 && tied(begin - 1, begin)) --begin;
   place.begin = begin;
   std::size_t end = at + 1;
-  while (end < n && (time(end) == time(at) || !jumps(end))) ++end;
+  while (end < n && (!jumps(end) || tied(end, at))) ++end;
   place.after = end == n && !is_last;
   if (end < n) ++end;
-  while (end < n && time(end) == time(end - 1)) ++end;
+  while (end < n && tied(end, end - 1)) ++end;
   place.end = end;
   place.chunk = chunk;
-  place.survival = begin >= eight ? before[begin - eight] : survival_before(begin);
   return place;
 }
 
-void WindowCurve::part(const Place& place, Curve& curve) const {
+void WindowCurve::part(const Place& place, Curve& curve) {
   const std::size_t most = place.end - place.begin + 1;
   if (curve.buffer.size() < most) curve.buffer.resize(most);
-  Step* const end = curve.buffer.data() + curve.buffer.size();
-  Step* first = end;
-  for (std::size_t i = place.end; i-- > place.begin;) {
-    if (first == end || first->time != time(i))
-      *--first = {time(i), true, 0, 0, weight_from(i + 1)};
-    first->events += double{weights_->events[i]};
-    first->censored += double{weights_->censored[i]};
+  curve.survival.resize(most);
+  curve.jump.resize(most);
+  Step* const first = curve.buffer.data();
+  for (std::size_t chunk = place.begin / kChunk; chunk * kChunk < place.end; ++chunk)
+    survival_in(chunk);
+  first[0] = {time(place.begin), true, 0, 0, weight_from(place.begin)};
+  curve.survival[0] = survival_before(place.begin);
+  curve.jump[0] = false;
+  std::size_t k = 0;
+  for (std::size_t i = place.begin; i < place.end;) {
+    double events = 0;
+    double censored = 0;
+    const TimeIndex at = time(i);
+    do {
+      events += double{weights_->events[i]};
+      censored += double{weights_->censored[i]};
+      ++i;
+    } while (i < place.end && tied(i, i - 1));
+    ++k;
+    first[k] = {at, true, events, censored, weight_from(i)};
+    curve.survival[k] = after_[i - 1];
+    curve.jump[k] = events > 0;
   }
-  const TimeIndex begins = first->time;
-  *--first = {begins, true, 0, 0, weight_from(place.begin)};
-  curve.steps = {first, end};
+  curve.steps = {first, k + 1};
+  curve.survival.resize(k + 1);
+  curve.jump.resize(k + 1);
   curve.total = total_;
-  survival_of_events(curve);
-  for (double& s : curve.survival) s *= place.survival;
 }
 
 }  // namespace cqrf

@@ -42,7 +42,6 @@ class WindowCurve {
     bool after = false;   // or to end later
     std::size_t begin = 0;
     std::size_t end = 0;
-    double survival = 1;  // before `begin`
     std::size_t chunk = 0;
   };
 
@@ -52,14 +51,14 @@ class WindowCurve {
             double total);
 
   // Sets S after the first `ranks[j]` ranks of all, for every j; ascending.
-  void survival_after(std::span<const std::size_t> ranks, double* survival) const;
+  void survival_after(std::span<const std::size_t> ranks, double* survival);
   // The sum of values, by ranks of all, at the jumps of S, times its falls there.
   double sum_of_falls(std::span<const double> values) const;
   double survival_behind() const { return survival_.back(); }
   // Where S falls to a probability, quickest if that is not far behind a chunk.
-  Place find(double probability, std::size_t chunk = 0) const;
+  Place find(double probability, std::size_t chunk = 0);
   // Sets a curve to its part at a place. A first step without weight tells S before it.
-  void part(const Place& place, Curve& curve) const;
+  void part(const Place& place, Curve& curve);
 
  private:
   // Factors are computed for chunks of so many ranks.
@@ -69,12 +68,15 @@ class WindowCurve {
     const Rank rank = weights_->rank[i];
     return has_ties_ ? target_->time_index[rank] : rank;
   }
+  bool tied(std::size_t i, std::size_t j) const { return has_ties_ && time(i) == time(j); }
   bool jumps(std::size_t i) const { return weights_->events[i] > 0; }
-  double survival_before(std::size_t i) const;
+  const float* survival_in(std::size_t chunk);
+  double survival_before(std::size_t i);
   double weight_from(std::size_t i) const {
     return i < weights_->size ? double{from_[i]} : behind_;
   }
 
+  Isa isa_ = Isa::kPortable;
   const TargetView* target_ = nullptr;
   const RankWeights* weights_ = nullptr;
   bool has_ties_;
@@ -85,6 +87,8 @@ class WindowCurve {
   std::vector<float> factor_;     // by which S falls
   std::vector<float> from_;       // weight from each rank on
   std::vector<double> survival_;  // (chunks + 1,) S before each
+  std::vector<float> after_;      // S after each rank, of chunks that were asked for
+  std::vector<std::uint8_t> asked_;
 };
 
 }  // namespace cqrf
