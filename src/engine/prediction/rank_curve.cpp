@@ -1,5 +1,7 @@
 #include "rank_curve.hpp"
 
+#include "level_kernels.hpp"
+
 namespace cqrf {
 
 void RankCurve::make(const LeafId* leaves) {
@@ -15,7 +17,7 @@ void RankCurve::make(const LeafId* leaves) {
     const float share = 1.0f / static_cast<float>(leaf.size);
     forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
       float* const weight = weight_.data() + block * kBlockRows;
-      for (const std::uint16_t member : low) weight[member & kPlace] += share;
+      unrolled(low.size(), [=](std::size_t i) { weight[low[i] & kPlace] += share; });
     });
   }
   weights_.size = 0;
