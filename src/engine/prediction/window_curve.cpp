@@ -249,6 +249,8 @@ void WindowCurve::part(const Place& place, Curve& curve) {
   first[0] = {time(place.begin), true, 0, 0, weight_from(place.begin)};
   curve.survival[0] = survival_before(place.begin);
   curve.jump[0] = false;
+  // Steps without events make no difference, but for the last one; and the solver can tell where it
+  // will find an answer.
   std::size_t k = 0;
   for (std::size_t i = place.begin; i < place.end;) {
     double events = 0;
@@ -259,10 +261,10 @@ void WindowCurve::part(const Place& place, Curve& curve) {
       censored += double{weights_->censored[i]};
       ++i;
     } while (i < place.end && tied(i, i - 1));
-    ++k;
-    first[k] = {at, true, events, censored, weight_from(i)};
-    curve.survival[k] = after_[i - 1];
-    curve.jump[k] = events > 0;
+    first[k + 1] = {at, true, events, censored, weight_from(i)};
+    curve.survival[k + 1] = after_[i - 1];
+    curve.jump[k + 1] = events > 0;
+    k += events > 0 || i == place.end;
   }
   curve.steps = {first, k + 1};
   curve.survival.resize(k + 1);
