@@ -179,9 +179,12 @@ void LevelCurve::find_parts(std::span<const double> probabilities, double least)
     parts_.clear();
     for (const double probability : probabilities) parts_.push_back(levels_around(probability));
   } while (fill_wanted());
-  for (const Range& part : parts_)
-    prefetch(target_.event.data() + first_rank(part.begin),
-             first_rank(part.end) - first_rank(part.begin));
+  for (const Range& part : parts_) {
+    const std::size_t first = first_rank(part.begin);
+    const std::size_t n = first_rank(part.end) - first;
+    prefetch(target_.event.data() + first, n);
+    if (!has_ties_) prefetch(target_.times.data() + first, n * sizeof(double));
+  }
 }
 
 void LevelCurve::look_at(std::span<const double> probabilities) {

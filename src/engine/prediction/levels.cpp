@@ -78,9 +78,11 @@ void LevelCurve::make(const LeafId* leaves) {
   }
 }
 
-void LevelCurve::expect(const LeafId* leaves) const {
-  if (!cells_) return;
-  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_, t, leaves[t]);
+// Asks memory for the cells of the next test point, once.
+void LevelCurve::ask_for_next() {
+  if (!next_) return;
+  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_, t, next_[t]);
+  next_ = nullptr;
 }
 
 // Sums by cells; no chunk is filled.
@@ -180,6 +182,7 @@ void LevelCurve::want_chunk(std::size_t chunk) {
 bool LevelCurve::fill_wanted() {
   if (wanted_.empty()) return false;
   gathered_->gather(found_, wanted_);
+  ask_for_next();
   for (const std::uint32_t chunk : wanted_) {
     const MemberRun run = gathered_->run(chunk);
     const std::size_t block = chunk * chunk_size() / per_block();

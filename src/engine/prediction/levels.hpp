@@ -76,8 +76,9 @@ class LevelCurve {
 
   // Adds up the weights of a test point from its leaf in every tree.
   void make(const LeafId* leaves);
-  // Asks memory for what the next test point needs first.
-  void expect(const LeafId* leaves) const;
+  // Tells the next test point: memory is asked for what it needs first when the members of this one
+  // are there, which would come later otherwise.
+  void expect(const LeafId* leaves) { next_ = leaves; }
 
   // Looks up the members of the leaves around the levels in which S falls to each probability.
   void look_at(std::span<const double> probabilities);
@@ -114,6 +115,7 @@ class LevelCurve {
   }
 
   void make_room();
+  void ask_for_next();
   void add_cells();
   void fill_all();
   void split_at(std::span<const std::size_t> ranks);
@@ -152,6 +154,7 @@ class LevelCurve {
   bool has_ties_;
   const Cells* cells_;
   std::span<const float> order_;
+  const LeafId* next_ = nullptr;  // leaves of the next test point
   int shift_;
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;
