@@ -150,6 +150,7 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
 
 Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
     : layout_(forest.n_rows, shift, censored) {
+  data_.reserve(n_leaves(forest) * layout_.lines + 1);
   data_.resize(n_leaves(forest) * layout_.lines);
   std::vector<std::vector<Line>> more(forest.n_trees());
   parallel_for(forest.n_trees(), n_threads, monitor,

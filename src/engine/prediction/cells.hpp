@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "../huge_pages.hpp"
 #include "../parallel.hpp"
 #include "../prefetch.hpp"
 #include "../simd.hpp"
@@ -170,7 +171,7 @@ class Cells {
   std::vector<Line> write(const Forest& forest, std::size_t tree);
 
   Layout layout_;
-  std::vector<Line> data_;  // (leaves and more, layout_.lines)
+  std::vector<Line, HugePages<Line>> data_;  // (leaves and more, layout_.lines)
 };
 
 // By what S falls where events and censorings come together, with so much weight behind them:
