@@ -17,7 +17,7 @@ constexpr std::size_t kTogether = 32;
 
 #if CQRF_X86
 // Copies up to 32 members from `from` on, from the lines that hold the first and the last of them:
-// a third one would have to be waited for.
+// one that memory was not asked for would have to be waited for.
 CQRF_AVX512 inline void copy_avx512(const std::uint16_t* from, const std::uint16_t* last,
                                     std::uint16_t* to) {
   alignas(kCacheLine) static constexpr auto kCount = [] {

@@ -56,6 +56,7 @@ void LevelCurve::make_room() {
 }
 
 void LevelCurve::make(const LeafId* leaves) {
+  if (next_ == leaves) ask_for_next();  // there was none before it
   if (filled_.empty()) make_room();
   for (std::size_t k = 0; k < n_chunks(); ++k) {
     if (!filled_[k]) continue;
@@ -80,7 +81,7 @@ void LevelCurve::make(const LeafId* leaves) {
 
 // Asks memory for the cells of the next test point, once.
 void LevelCurve::ask_for_next() {
-  if (!next_) return;
+  if (!cells_ || !next_) return;
   for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_, t, next_[t]);
   next_ = nullptr;
 }

@@ -89,9 +89,9 @@ void predict_places(const ForestSource& source, MakeWhole make_whole, const Answ
   for_each_row(source, block_size, n_threads, monitor, make_scratch,
                [&](std::size_t i, Scratch& own) {
                  if (i == 0) own.whole.expect(source.leaves(0, own.block));
+                 own.whole.make(source.leaves(i, own.block));
                  if (i + 1 < own.block.rows.size())
                    own.whole.expect(source.leaves(i + 1, own.block));
-                 own.whole.make(source.leaves(i, own.block));
                  answer.take(own.block.rows[i], own.whole, own.curve, own.worker);
                });
 }
