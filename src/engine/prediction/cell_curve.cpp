@@ -14,10 +14,6 @@ CellCurve::CellCurve(const Forest& forest, const TargetView& target, const Cells
       isa_(isa()),
       loader_(forest, target.event, cells) {}
 
-void CellCurve::expect(const LeafId* leaves) const {
-  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_.prefetch(forest_, t, leaves[t]);
-}
-
 void CellCurve::make(const LeafId* leaves) {
   leaves_.resize(forest_.n_trees());
   double shares = 0;

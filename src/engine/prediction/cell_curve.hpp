@@ -29,7 +29,7 @@ class CellCurve {
   // Adds up the weights of a test point from its leaf in every tree.
   void make(const LeafId* leaves);
   // Asks memory for what the next test point needs first.
-  void expect(const LeafId* leaves) const;
+  void expect(const LeafId* leaves) const { cells_.prefetch(forest_, leaves); }
 
   // Looks at the members around the places where S falls to each probability.
   void look_at(std::span<const double> probabilities);

@@ -130,9 +130,10 @@ class Cells {
   static bool order_matters(const Sums& sums, std::size_t cell, double behind, double before,
                             double rows);
 
-  // Asks memory for a leaf that is soon to be found.
-  void prefetch(const Forest& forest, std::size_t tree, LeafId leaf) const {
-    cqrf::prefetch(record(forest.leaf_number(tree, leaf)), layout_.lines * sizeof(Line));
+  // Asks memory for the leaves of a test point, (trees,), which are soon to be found.
+  void prefetch(const Forest& forest, const LeafId* leaves) const {
+    for (std::size_t t = 0; t < forest.n_trees(); ++t)
+      cqrf::prefetch(record(forest.leaf_number(t, leaves[t])), layout_.lines * sizeof(Line));
   }
 
  private:

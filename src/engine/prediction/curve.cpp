@@ -6,7 +6,7 @@ namespace cqrf {
 
 Range with_equal_times(const TargetView& target, Range ranks) {
   const auto& index = target.time_index;
-  if (target.times.size() == index.size()) return ranks;
+  if (!target.has_ties()) return ranks;
   const auto at = [&](std::size_t rank) {
     return index.begin() + static_cast<std::ptrdiff_t>(rank);
   };

@@ -20,6 +20,12 @@ struct TargetView {
   std::span<const std::uint8_t> event;    // (n,)
   std::span<const double> weight;         // (n,) sample weights; empty = all one
   std::span<const std::int64_t> order;    // (n,) the original row of every rank
+
+  bool has_ties() const { return times.size() < time_index.size(); }
+  // Without ties, ranks tell their times: nothing is read.
+  TimeIndex time_of(std::size_t rank) const {
+    return has_ties() ? time_index[rank] : static_cast<TimeIndex>(rank);
+  }
 };
 
 // [begin, end), of ranks or of runs of them.

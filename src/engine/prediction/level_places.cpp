@@ -183,7 +183,7 @@ void LevelCurve::find_parts(std::span<const double> probabilities, double least)
     const std::size_t first = first_rank(part.begin);
     const std::size_t n = first_rank(part.end) - first;
     prefetch(target_.event.data() + first, n);
-    if (!has_ties_) prefetch(target_.times.data() + first, n * sizeof(double));
+    if (!target_.has_ties()) prefetch(target_.times.data() + first, n * sizeof(double));
   }
 }
 
@@ -394,7 +394,7 @@ void LevelCurve::part(std::size_t k, Curve& curve) const {
     for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
       const double weight = weight_of(rank);
       if (weight == 0) continue;
-      const TimeIndex time = has_ties_ ? target_.time_index[rank] : static_cast<TimeIndex>(rank);
+      const TimeIndex time = target_.time_of(rank);
       if (first == end || first->time != time) *--first = {time, true, 0, 0, after};
       (target_.event[rank] ? first->events : first->censored) += weight;
       after += weight;

@@ -33,7 +33,6 @@ LevelCurve::LevelCurve(const Forest& forest, const TargetView& target, const Lev
     : forest_(forest),
       target_(target),
       isa_(isa()),
-      has_ties_(target.times.size() < target.time_index.size()),
       cells_(levels.cells),
       order_(levels.order),
       shift_(levels.shift),
@@ -82,7 +81,7 @@ void LevelCurve::make(const LeafId* leaves) {
 // Asks memory for the cells of the next test point, once.
 void LevelCurve::ask_for_next() {
   if (!cells_ || !next_) return;
-  for (std::size_t t = 0; t < forest_.n_trees(); ++t) cells_->prefetch(forest_, t, next_[t]);
+  cells_->prefetch(forest_, next_);
   next_ = nullptr;
 }
 

@@ -151,7 +151,6 @@ class LevelCurve {
   const Forest& forest_;
   const TargetView& target_;
   Isa isa_;
-  bool has_ties_;
   const Cells* cells_;
   std::span<const float> order_;
   const LeafId* next_ = nullptr;  // leaves of the next test point

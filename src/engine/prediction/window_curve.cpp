@@ -111,7 +111,6 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
   isa_ = isa;
   target_ = &target;
   weights_ = &weights;
-  has_ties_ = target.times.size() < target.time_index.size();
   behind_ = behind;
   total_ = total;
   const std::size_t n = weights.size;

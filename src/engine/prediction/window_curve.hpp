@@ -64,11 +64,10 @@ class WindowCurve {
   // Factors are computed for chunks of so many ranks.
   static constexpr std::size_t kChunk = 64;
 
-  TimeIndex time(std::size_t i) const {
-    const Rank rank = weights_->rank[i];
-    return has_ties_ ? target_->time_index[rank] : rank;
+  TimeIndex time(std::size_t i) const { return target_->time_of(weights_->rank[i]); }
+  bool tied(std::size_t i, std::size_t j) const {
+    return target_->has_ties() && time(i) == time(j);
   }
-  bool tied(std::size_t i, std::size_t j) const { return has_ties_ && time(i) == time(j); }
   bool jumps(std::size_t i) const { return weights_->events[i] > 0; }
   const float* survival_in(std::size_t chunk);
   double survival_before(std::size_t i);
@@ -79,7 +78,6 @@ class WindowCurve {
   Isa isa_ = Isa::kPortable;
   const TargetView* target_ = nullptr;
   const RankWeights* weights_ = nullptr;
-  bool has_ties_;
   bool first_;  // whether no weight comes before the window
   double behind_;
   double total_;
