@@ -32,6 +32,7 @@ KERNELS = (
     "predict_on_levels",
     "predict_on_ranks",
     "predict_on_cells",
+    "survival_on_grid",
     "validate",
 )
 TOLERANCE = 0.03

@@ -252,6 +252,114 @@ def uses_cells(forest):
 RESOLUTION = 12_000
 
 
+class TestGrid:
+    """Survival probabilities from what leaves hold between the times that are asked for."""
+
+    TREES = 10
+    LEAVES = 40  # at most, of a tree of fit()
+
+    def fit(self, **params):
+        return fit_large_leaves(**{"n_estimators": self.TREES, **params})
+
+    def times(self, forest, size=50):
+        return np.quantile(forest.target_.times, np.linspace(0.02, 0.98, size))
+
+    @pytest.mark.parametrize("ties", [None, 100, 4])
+    @pytest.mark.parametrize("censored", [0.0, 0.4, 0.8])
+    @pytest.mark.parametrize("size", [1, 20, 50])
+    def test_survival(self, ties, censored, size):
+        forest = self.fit(ties=ties, censored=censored)
+        X = draw(2 * self.LEAVES, seed=1)[0]
+        times = self.times(forest, size)
+        exact = forest.set_params(time_resolution=None).predict_survival_function(X, times=times)
+        forest.set_params(time_resolution=8192)
+        found = forest.predict_survival_function(X, times=times)
+        assert forest.trees_.engine.cells_bytes > 0
+        assert np.abs(found - exact).max() < BOUND
+        if censored == 0.0:  # sums of shares in single precision
+            assert np.abs(found - exact).max() < 1e-6
+
+    def test_what_was_asked_before_makes_no_difference(self):
+        """Few rows are answered without the records of all leaves, and alike."""
+        forest = self.fit()
+        X = draw(2 * self.LEAVES, seed=1)[0]
+        times = self.times(forest)
+        one = [forest.predict_survival_function(row, times=times) for row in X[:5, None]]
+        assert forest.trees_.engine.cells_bytes == 0
+        every = forest.predict_survival_function(X, times=times)
+        held = forest.trees_.engine.cells_bytes
+        assert held > 0
+        np.testing.assert_array_equal(np.concatenate(one), every[:5])
+        np.testing.assert_array_equal(
+            forest.predict_survival_function(X[:5], times=times), every[:5]
+        )
+        # Other times take their place.
+        for _ in range(2):
+            forest.predict_survival_function(X, times=self.times(forest, 90))
+            assert held < forest.trees_.engine.cells_bytes < 3 * held
+        np.testing.assert_array_equal(forest.predict_survival_function(X, times=times), every)
+
+    def test_records_are_made_when_rows_add_up(self):
+        forest = self.fit()
+        X = draw(4, seed=1)[0]
+        asked = 0
+        leaves = forest.trees_.leaf_start.shape[0] / self.TREES - 1
+        while forest.trees_.engine.cells_bytes == 0:
+            forest.predict_survival_function(X, times=self.times(forest))
+            asked += 4
+        assert leaves <= asked < leaves + 4
+
+    @pytest.mark.parametrize("censored", [0.0, 0.4])
+    def test_threads_and_instructions(self, censored):
+        forest = self.fit(censored=censored)
+        X = draw(2 * self.LEAVES, seed=1)[0]
+        times = self.times(forest)
+        expected = forest.set_params(n_jobs=1).predict_survival_function(X, times=times)
+        best = _engine.isa()
+        try:
+            for name in ("portable", "avx2", "avx512"):
+                try:
+                    _engine.force_isa(name)
+                except ValueError:
+                    continue
+                for n_jobs in (1, 2):
+                    again = self.fit(censored=censored, n_jobs=n_jobs)
+                    found = again.predict_survival_function(X, times=times)
+                    np.testing.assert_array_equal(found, expected)
+        finally:
+            _engine.force_isa(best)
+
+    def test_small_leaves_have_none(self):
+        forest = fit(40_000, n_estimators=2, min_samples_leaf=20)
+        check_survival(forest, draw(50, seed=1)[0], 8192)
+        assert forest.trees_.engine.cells_bytes == 0
+
+    def test_left_censored_times(self):
+        X, time, event = draw(40_000, seed=0)
+        left = CensoredQuantileForest(10, min_samples_leaf=700, censoring="left", random_state=0)
+        left.fit(X, -time, event)
+        new = draw(2 * self.LEAVES, seed=1)[0]
+        times = np.sort(-self.times(self.fit()))
+        exact = left.set_params(time_resolution=None).predict_survival_function(new, times=times)
+        found = left.set_params(time_resolution=8192).predict_survival_function(new, times=times)
+        assert left.trees_.engine.cells_bytes > 0
+        assert np.abs(found - exact).max() < BOUND
+
+    def test_at_once_from_threads(self):
+        """Grids of several threads take turns in the place of the last one."""
+        forest = self.fit(n_jobs=1)
+        X = draw(2 * self.LEAVES, seed=1)[0]
+        grids = [self.times(forest, size) for size in (3, 20, 50)]
+        expected = [forest.predict_survival_function(X, times=times) for times in grids]
+
+        def ask(k):
+            return forest.predict_survival_function(X, times=grids[k % 3])
+
+        with ThreadPoolExecutor(4) as pool:
+            for k, found in enumerate(pool.map(ask, range(24))):
+                np.testing.assert_array_equal(found, expected[k % 3])
+
+
 class TestCells:
     @pytest.mark.parametrize("interpolation", ["midpoint", "lower", "linear"])
     @pytest.mark.parametrize("ties", [None, 100, 4])

@@ -11,6 +11,7 @@
 
 #include "data.hpp"
 #include "parallel.hpp"
+#include "prediction/grid_curve.hpp"
 #include "prediction/predict.hpp"
 
 using namespace cqrf;
@@ -102,6 +103,13 @@ KERNEL kernel_predict_on_cells(const ForestSource& source, const TargetView& tar
       source, [&] { return CellCurve(source.forest(), target, cells()); }, answer, 64, 1, monitor);
 }
 
+KERNEL kernel_survival_on_grid(const ForestSource& source, const TargetView& target,
+                               const Grid& grid, const LevelGridAnswer& answer) {
+  Monitor monitor;
+  predict_places(
+      source, [&] { return GridCurve(source.forest(), target, grid); }, answer, 64, 1, monitor);
+}
+
 KERNEL kernel_validate(const ForestData& grown) { grown.validate(); }
 
 namespace {
@@ -150,6 +158,24 @@ std::function<void()> answering(Answering what) {
   };
 }
 
+// Between 49 times.
+std::function<void()> survival_on_grid() {
+  const auto view = std::make_shared<Forest>(forest().view());
+  const auto target = std::make_shared<TargetView>(training_set().outcome.target());
+  const auto source = std::make_shared<ForestSource>(*view, *target, test_bins());
+  std::vector<double> times;
+  for (std::size_t k = 1; k < 50; ++k)
+    times.push_back(target->times[k * target->times.size() / 50]);
+  auto survival = std::make_shared<std::vector<double>>(kTestRows * times.size());
+  const auto answer = std::make_shared<LevelGridAnswer>(*target, times, false, survival->data());
+  return [=, v = view, s = survival] {
+    Monitor monitor;
+    Grid grid(*target, answer->ranks(), true);
+    grid.whole = std::make_shared<const Cells>(*v, grid.bounds, true, 1, monitor);
+    kernel_survival_on_grid(*source, *target, grid, *answer);
+  };
+}
+
 const Kernel kKernels[] = {
     {"grow_best_cuts", kRows * kGrown, [] { return growing(best_cuts()); }},
     {"grow_random_cuts", kRows * kGrown, [] { return growing(random_cuts()); }},
@@ -159,6 +185,7 @@ const Kernel kKernels[] = {
      [] { return answering(Answering::kPredictOnLevels); }},
     {"predict_on_ranks", kTestRows * kTrees, [] { return answering(Answering::kPredictOnRanks); }},
     {"predict_on_cells", kTestRows * kTrees, [] { return answering(Answering::kPredictOnCells); }},
+    {"survival_on_grid", kTestRows * kTrees, survival_on_grid},
     {"validate", kRows * kTrees,
      [] {
        forest();

@@ -34,24 +34,25 @@ struct Plain {
 };
 
 // The sums of some leaves, member by member: censorings and events.
-std::vector<std::array<Plain, 2>> plain_sums(const Planted& planted, int shift,
+std::vector<std::array<Plain, 2>> plain_sums(const Planted& planted, const CellBounds& bounds,
                                              const std::vector<LeafId>& ids) {
-  const std::size_t rows = std::size_t{1} << shift;
-  std::vector<std::array<Plain, 2>> sums((planted.outcome.size() - 1) / rows + 1);
+  std::vector<std::array<Plain, 2>> sums(bounds.size() - 1);
   for (const auto& ranks : planted.members(ids))
     for (const Rank rank : ranks) {
-      Plain& sum = sums[rank / rows][planted.outcome.event[rank]];
+      const auto end = std::ranges::upper_bound(bounds, rank);
+      const double begin = *(end - 1);
+      Plain& sum =
+          sums[static_cast<std::size_t>(end - bounds.begin() - 1)][planted.outcome.event[rank]];
       const double share = 1.0 / static_cast<double>(ranks.size());
       sum.weight += share;
-      sum.places +=
-          share * ((static_cast<double>(rank % rows) + 0.5) / static_cast<double>(rows) - 0.5);
+      sum.places += share * ((rank - begin + 0.5) / (*end - begin) - 0.5);
     }
   return sums;
 }
 
-void check_leaves(const Planted& planted, const Cells& cells, int shift,
+void check_leaves(const Planted& planted, const Cells& cells,
+                  const std::vector<Cells::Found>& leaves, const CellBounds& bounds,
                   const std::vector<LeafId>& ids) {
-  const auto leaves = planted.found(cells, ids);
   const auto members = planted.members(ids);
   for (std::size_t t = 0; t < leaves.size(); ++t) {
     const Leaf leaf = planted.forest.leaf(t, ids[t]);
@@ -61,14 +62,14 @@ void check_leaves(const Planted& planted, const Cells& cells, int shift,
       std::size_t before = 0;
       std::size_t inside = 0;
       for (const Rank rank : members[t]) {
-        before += rank >> shift < k;
-        inside += rank >> shift == k;
+        before += rank < bounds[k];
+        inside += rank >= bounds[k] && rank < bounds[k + 1];
       }
       CHECK_EQ(cells.run(leaves[t], k).begin, before);
       CHECK_EQ(cells.run(leaves[t], k).size, inside);
     }
   }
-  const auto expected = plain_sums(planted, shift, ids);
+  const auto expected = plain_sums(planted, bounds, ids);
   double rounding = 1e-5;
   for (const Cells::Found& leaf : leaves) rounding += Cells::kPlaceUnit / 2 * double{leaf.share};
   std::vector<float> first;
@@ -92,7 +93,34 @@ void check_leaves(const Planted& planted, const Cells& cells, int shift,
 void check_cells(const Planted& planted, int shift, Random& random) {
   const Cells cells = make_cells(planted, shift);
   CHECK_EQ(cells.size(), ((planted.outcome.size() - 1) >> shift) + 1);
-  check_leaves(planted, cells, shift, planted.some_leaves(random));
+  const auto ids = planted.some_leaves(random);
+  const CellBounds bounds = equal_cells(planted.outcome.size(), shift);
+  check_leaves(planted, cells, planted.found(cells, ids), bounds, ids);
+}
+
+// Between some ranks: of all leaves, and of those of one test point after another.
+void check_cells_between(const Planted& planted, std::size_t n_ranks, Random& random) {
+  const auto n = static_cast<std::uint32_t>(planted.outcome.size());
+  std::vector<std::size_t> ranks;
+  for (std::size_t i = 0; i < n_ranks; ++i) ranks.push_back(random.below(n + 1));
+  std::ranges::sort(ranks);
+  const CellBounds bounds = cells_between(n, ranks);
+  Monitor monitor;
+  const Cells whole(planted.forest, bounds, planted.censored(), 2, monitor);
+  Cells written(bounds, planted.censored());
+  for (int i = 0; i < 2; ++i) {
+    const auto ids = planted.some_leaves(random);
+    check_leaves(planted, whole, planted.found(whole, ids), bounds, ids);
+    written.write(planted.forest, ids.data());
+    std::vector<Cells::Found> found;
+    for (std::size_t t = 0; t < ids.size(); ++t)
+      found.push_back(written.find_written(planted.forest, t));
+    check_leaves(planted, written, found, bounds, ids);
+    std::array<Cells::Sums, 2> sums;
+    whole.add_up(isa(), planted.found(whole, ids), sums[0]);
+    written.add_up(isa(), found, sums[1]);
+    CHECK(all_of(sums[0], whole.size()) == all_of(sums[1], whole.size()));
+  }
 }
 
 }  // namespace
@@ -109,6 +137,7 @@ TEST(cells_count_what_leaves_hold) {
         const Planted planted(OutcomeData(n, 300, events, random), 3, leaves, planting, random);
         for (const int shift : n > 2000 ? std::vector{11} : std::vector{3, 6, 8})
           check_cells(planted, shift, random);
+        for (const std::size_t ranks : {0u, 1u, 40u}) check_cells_between(planted, ranks, random);
       }
 }
 
@@ -136,9 +165,33 @@ TEST(cells_with_numbers_beyond_a_byte) {
     const Planted planted(OutcomeData(8192, 8192, events, random), leaves);
     for (const int shift : {8, 10, 12}) {
       const Cells cells = make_cells(planted, shift);
-      for (LeafId id = 0; id < 4; ++id) check_leaves(planted, cells, shift, {id});
+      const CellBounds bounds = equal_cells(planted.outcome.size(), shift);
+      for (LeafId id = 0; id < 4; ++id)
+        check_leaves(planted, cells, planted.found(cells, {id}), bounds, {id});
     }
   }
+}
+
+// All ranks that are asked for are bounds, no cell is in two blocks, and none is longer than a 32nd
+// of all.
+TEST(cells_between_ranks) {
+  Random random(5);
+  for (const std::uint32_t n : {1u, 63u, 1000u, 40'000u, 1'000'000u})
+    for (const std::size_t size : {0u, 1u, 5u, 200u}) {
+      std::vector<std::size_t> ranks;
+      for (std::size_t i = 0; i < size; ++i) ranks.push_back(random.below(n + 1));
+      std::ranges::sort(ranks);
+      const CellBounds bounds = cells_between(n, ranks);
+      CHECK_EQ(bounds.front(), 0u);
+      CHECK_EQ(bounds.back(), n);
+      for (const std::size_t rank : ranks) CHECK(std::ranges::count(bounds, rank) == 1);
+      for (std::size_t k = 0; k + 1 < bounds.size(); ++k) {
+        CHECK(bounds[k] < bounds[k + 1]);
+        CHECK_EQ(bounds[k] / kBlockRows, (bounds[k + 1] - 1) / kBlockRows);
+        CHECK(bounds[k + 1] - bounds[k] <= 1 + n / 32);
+      }
+      CHECK(bounds.size() <= size + 66);
+    }
 }
 
 // The finest cells that fit: no more than are wanted, with two members in a leaf, or with censoring

@@ -8,6 +8,7 @@
 #include "data.hpp"
 #include "failing_new.hpp"
 #include "features/binning.hpp"
+#include "prediction/grid_curve.hpp"
 #include "prediction/predict.hpp"
 #include "tuning/leaf_size.hpp"
 
@@ -156,6 +157,29 @@ TEST(faults_memory_while_predicting_on_levels) {
           source, [&] { return LevelCurve(forest, target, division); }, answer, 8, kThreads,
           monitor);
       return quantiles;
+    };
+    check_shortages(work, 20);
+  }
+}
+
+TEST(faults_memory_while_predicting_on_a_grid) {
+  const TrainingSet set(kRows, 3, 6, 1);
+  const ForestData arrays(set, set.bootstrap(), test::grow_options("mse", 1), kTrees);
+  const Forest forest = arrays.view();
+  const TargetView target = set.outcome.target();
+  const ForestSource source(forest, target, set.feature.bins);
+  const std::vector<double> times{target.times[3], target.times[10]};
+  for (const bool of_all : {false, true}) {
+    const std::function<std::vector<double>()> work = [&] {
+      Monitor monitor;
+      std::vector<double> survival(kRows * times.size());
+      const LevelGridAnswer answer(target, times, false, survival.data());
+      Grid grid(target, answer.ranks(), true);
+      if (of_all)
+        grid.whole = std::make_shared<const Cells>(forest, grid.bounds, true, kThreads, monitor);
+      predict_places(
+          source, [&] { return GridCurve(forest, target, grid); }, answer, 8, kThreads, monitor);
+      return survival;
     };
     check_shortages(work, 20);
   }

@@ -11,6 +11,7 @@
 #include "planted.hpp"
 #include "prediction/answers.hpp"
 #include "prediction/cell_curve.hpp"
+#include "prediction/grid_curve.hpp"
 #include "prediction/rank_curve.hpp"
 
 using namespace cqrf;
@@ -182,6 +183,40 @@ std::vector<std::vector<LeafId>> points(const Planted& planted, Random& random) 
   return {planted.same_leaf(0), planted.some_leaves(random), planted.same_leaf(last)};
 }
 
+// Probabilities between the times that are asked for, from the cells of all leaves, and of those of
+// each test point.
+void check_on_grid(const Planted& planted, std::size_t every, Random& random) {
+  const auto& all = planted.outcome.times;
+  std::vector<double> times{-1.0};
+  for (std::size_t k = 0; k < all.size(); k += every) times.push_back(all[k]);
+  times.push_back(1e9);
+  for (const bool left_limit : {false, true}) {
+    std::vector<double> found(times.size());
+    std::vector<double> again(times.size());
+    const LevelGridAnswer first(planted.target, times, left_limit, found.data());
+    const LevelGridAnswer second(planted.target, times, left_limit, again.data());
+    const Grid by_point(planted.target, first.ranks(), planted.censored());
+    Grid whole = by_point;
+    Monitor monitor;
+    whole.whole =
+        std::make_shared<const Cells>(planted.forest, whole.bounds, whole.censored, 2, monitor);
+    GridCurve of_all(planted.forest, planted.target, whole);
+    GridCurve of_each(planted.forest, planted.target, by_point);
+    for (const auto& ids : points(planted, random)) {
+      const Exact exact(planted, ids);
+      LevelGridAnswer::Worker worker;
+      Curve part;
+      of_all.make(ids.data());
+      first.take(0, of_all, part, worker);
+      of_each.make(ids.data());
+      second.take(0, of_each, part, worker);
+      CHECK(found == again);
+      for (std::size_t j = 0; j < times.size(); ++j)
+        CHECK_NEAR(found[j], left_limit ? exact.before(times[j]) : exact.after(times[j]), kBound);
+    }
+  }
+}
+
 void check_everything(const Planted& planted, int shift, Random& random) {
   const Division division = Division::by_levels(planted, shift);
   LevelCurve whole(planted.forest, planted.target, division.levels);
@@ -280,6 +315,24 @@ TEST(levels_with_cells) {
   });
 }
 
+TEST(survival_between_times) {
+  each_forest({1, 65, 1500, 2049}, [](const Planted& planted, Random& random) {
+    check_on_grid(planted, 1 + planted.outcome.times.size() / 60, random);
+  });
+}
+
+// Many rows in few times, at which events come first: a cell holds parts of two or three of them,
+// and a good part of the weight.
+TEST(survival_between_few_times) {
+  Random random(8);
+  for (const std::uint32_t distinct : {60u, 120u, 200u}) {
+    const Planted planted(OutcomeData(60'000, distinct, 0.5, random), 1, 8, Planting::kByTime,
+                          random);
+    for (const std::size_t every : {3, 20}) check_on_grid(planted, every, random);
+    for (const int shift : {9, 10, 11}) check_with_cells(planted, shift, random);
+  }
+}
+
 TEST(ranks_alone) { each_forest({1, 65, 1500, 2049}, check_with_ranks); }
 
 TEST(levels_with_many_quantiles) {
@@ -314,6 +367,7 @@ TEST(levels_of_several_blocks) {
         check_everything(planted, 4, random);
         check_with_cells(planted, 11, random);
         check_with_ranks(planted, random);
+        check_on_grid(planted, 33, random);
       }
     }
 }
@@ -408,6 +462,15 @@ TEST(levels_do_not_depend_on_instructions) {
             .take(0, whole, part, worker);
         found.push_back(mean);
       }
+      std::vector<double> survival(kProbabilities.size());
+      const LevelGridAnswer answer(planted.target,
+                                   std::vector<double>{5, 90, 300, 450, 600, 800, 9e9}, false,
+                                   survival.data());
+      const Grid grid(planted.target, answer.ranks(), planted.censored());
+      GridCurve curve(planted.forest, planted.target, grid);
+      curve.make(ids.data());
+      curve.survival_after(answer.ranks(), survival.data());
+      found.insert(found.end(), survival.begin(), survival.end());
       if (first.empty()) first = found;
       CHECK(std::memcmp(found.data(), first.data(), found.size() * sizeof(double)) == 0);
     });

@@ -19,12 +19,13 @@ Cells make_cells(const Planted& planted, int shift) {
 }
 
 // The members of some leaves in a cell, in the order of the leaves.
-void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift, std::size_t cell,
+// The members of some cells that follow each other.
+void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift, Range cells,
                const MemberRun& run) {
   std::size_t i = 0;
   for (const auto& ranks : planted.members(ids))
     for (const Rank rank : ranks) {
-      if (rank >> shift != cell) continue;
+      if (rank >> shift < cells.begin || rank >> shift >= cells.end) continue;
       CHECK(i < run.size);
       if (i >= run.size) return;
       CHECK_EQ(std::size_t{run.low[i]} % kBlockRows, rank % kBlockRows);
@@ -33,6 +34,12 @@ void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift
       ++i;
     }
   CHECK_EQ(run.size, i);
+}
+
+std::vector<Range> one_by_one(const Cells& cells) {
+  std::vector<Range> all;
+  for (std::size_t k = 0; k < cells.size(); ++k) all.push_back({k, k + 1});
+  return all;
 }
 
 enum class Form { kOneBlock, kBytes, kCounted };
@@ -97,8 +104,8 @@ void look_up_in_rounds(const Planted& planted, RankLookup& lookup, int shift, Ra
 
 }  // namespace
 
-// In two steps, in any order of cells; with the last leaf of the last tree, behind which there is
-// nothing to read.
+// In two steps, in any order of cells, one and several together; with the last leaf of the last
+// tree, behind which there is nothing to read.
 TEST(gathered_are_the_members_of_cells) {
   Random random(1);
   for (const std::uint32_t n_leaves : {1, 2, 20, 90})
@@ -112,14 +119,14 @@ TEST(gathered_are_the_members_of_cells) {
           for (int point = 0; point < 2; ++point) {
             gathered.clear();
             const auto ids = planted.some_leaves(random);
-            const auto last = static_cast<std::uint32_t>(cells.size() - 1);
-            const std::vector<std::uint32_t> first{last, 0, 3};
-            const std::vector<std::uint32_t> second{2, last - 1, 1, 7, 5};
+            const std::size_t end = cells.size();
+            const std::vector<Range> first{{end - 1, end}, {0, 1}, {3, 5}};
+            const std::vector<Range> second{{2, 3}, {end - 2, end}, {1, 2}, {7, 10}, {5, 6}};
             gathered.gather(planted.found(cells, ids), first);
             gathered.gather(planted.found(cells, ids), second);
             for (const auto& some : {first, second})
-              for (const std::uint32_t cell : some)
-                check_run(planted, ids, shift, cell, gathered.run(cell));
+              for (const Range& run : some)
+                check_run(planted, ids, shift, run, gathered.run(run.begin));
           }
         });
       }
@@ -133,14 +140,12 @@ TEST(gathered_runs_of_any_length) {
   const Planted planted(OutcomeData(129 * 128, 500, 0.5, random), leaves);
   const Cells cells = make_cells(planted, 7);
   GatheredMembers gathered(planted.forest, cells);
-  std::vector<std::uint32_t> all;
-  for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
   for (const LeafId leaf : {0u, 1u}) {
     gathered.clear();
-    gathered.gather(planted.found(cells, {leaf}), all);
-    for (const std::uint32_t k : all) {
+    gathered.gather(planted.found(cells, {leaf}), one_by_one(cells));
+    for (std::size_t k = 0; k < cells.size(); ++k) {
       CHECK_EQ(gathered.run(k).size, leaf == 1 ? k : 128 - k);
-      check_run(planted, {leaf}, 7, k, gathered.run(k));
+      check_run(planted, {leaf}, 7, {k, k + 1}, gathered.run(k));
     }
   }
 }
@@ -153,10 +158,9 @@ TEST(gathered_behind_the_last_member) {
   const Planted planted(OutcomeData(2048, 2048, 0.5, random), leaves);
   const Cells cells = make_cells(planted, 3);
   GatheredMembers gathered(planted.forest, cells);
-  std::vector<std::uint32_t> all;
-  for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
-  gathered.gather(planted.found(cells, {1}), all);
-  for (const std::uint32_t k : all) check_run(planted, {1}, 3, k, gathered.run(k));
+  gathered.gather(planted.found(cells, {1}), one_by_one(cells));
+  for (std::size_t k = 0; k < cells.size(); ++k)
+    check_run(planted, {1}, 3, {k, k + 1}, gathered.run(k));
 }
 
 TEST(lookup_among_all_members) {
@@ -187,9 +191,7 @@ TEST(lookup_among_gathered_members) {
           RankLookup lookup(planted.forest, shift, &gathered);
           const auto ids = planted.some_leaves(random);
           const auto leaves = planted.leaves(ids);
-          std::vector<std::uint32_t> all;
-          for (std::uint32_t k = 0; k < cells.size(); ++k) all.push_back(k);
-          gathered.gather(planted.found(cells, ids), all);
+          gathered.gather(planted.found(cells, ids), one_by_one(cells));
           std::vector<std::size_t> wanted;
           for (const auto& round : kRounds) {
             for (const std::size_t level : round) lookup.want(level);

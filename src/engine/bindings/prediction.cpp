@@ -12,6 +12,7 @@
 #include <optional>
 #include <variant>
 
+#include "../prediction/grid_curve.hpp"
 #include "../prediction/little_bags.hpp"
 #include "../prediction/permuted.hpp"
 #include "../prediction/predict.hpp"
@@ -135,30 +136,45 @@ class BoundForest {
       if (PyErr_CheckSignals() != 0) throw nb::python_error();
       if (progress) (*progress)(done);
     });
+    cells_fit_ = Cells::fit(forest_);
   }
 
   BoundForest(const BoundForest&) = delete;
 
   const Forest& get() const { return forest_; }
+  bool cells_fit() const { return cells_fit_; }
 
   // What leaves hold by at most so many cells, made when it is first asked for; null where that
   // does not pay.
   std::shared_ptr<const Cells> cells(std::size_t most, bool censored, int n_threads,
                                      Monitor& monitor) const {
-    // Another thread that makes them may take seconds.
-    std::unique_lock lock(cells_mutex_, std::defer_lock);
-    while (!lock.try_lock_for(Monitor::kInterval))
-      if (monitor.stopped()) throw Stopped{};
+    const auto lock = lock_cells(monitor);
     if (most_cells_ != most) {
       cells_ = Cells::make(forest_, most, censored, n_threads, monitor);
       most_cells_ = most;
     }
     return cells_;
   }
+  // Sets what leaves hold by the cells of a grid, which so many test points ask for. It is made
+  // when as many have as a tree has leaves, in the mean: until then, no leaf is likely to be asked
+  // for again. Only that of the last grid is kept.
+  void set_cells(Grid& grid, std::size_t test_points, int n_threads, Monitor& monitor) const {
+    const auto lock = lock_cells(monitor);
+    if (grid_bounds_ != grid.bounds) {
+      grid_cells_ = nullptr;
+      grid_bounds_ = grid.bounds;
+      grid_points_ = 0;
+    }
+    grid_points_ += test_points;
+    if (!grid_cells_ && grid_points_ * forest_.n_trees() >= forest_.n_leaves())
+      grid_cells_ =
+          std::make_shared<const Cells>(forest_, grid.bounds, grid.censored, n_threads, monitor);
+    grid.whole = grid_cells_;
+  }
   // What they take.
   std::size_t cells_bytes() const {
     const std::lock_guard lock(cells_mutex_);
-    return cells_ ? cells_->bytes() : 0;
+    return (cells_ ? cells_->bytes() : 0) + (grid_cells_ ? grid_cells_->bytes() : 0);
   }
 
   // The leaf of every row in every tree, (m, B).
@@ -207,9 +223,21 @@ class BoundForest {
   std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
+  // Another thread that makes cells may take seconds.
+  std::unique_lock<std::timed_mutex> lock_cells(Monitor& monitor) const {
+    std::unique_lock lock(cells_mutex_, std::defer_lock);
+    while (!lock.try_lock_for(Monitor::kInterval))
+      if (monitor.stopped()) throw Stopped{};
+    return lock;
+  }
+
   mutable std::timed_mutex cells_mutex_;
   mutable std::shared_ptr<const Cells> cells_;
   mutable std::size_t most_cells_ = 0;
+  bool cells_fit_;
+  mutable CellBounds grid_bounds_;  // of the last grid, and what leaves hold there, or null
+  mutable std::shared_ptr<const Cells> grid_cells_;
+  mutable std::size_t grid_points_ = 0;  // test points that asked for it
 };
 
 // How G is estimated, with the arrays that it needs.
@@ -374,7 +402,7 @@ class Weights {
       if (n_rows() <= kMostRanksForFew)
         run_on_ranks(answer, n_threads, block_size);
       else
-        run_on_levels(answer, levels_with(nullptr), n_threads, block_size);
+        run_on_grid(answer, n_threads, block_size);
     } else {
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
@@ -517,6 +545,16 @@ class Weights {
   void run_on_levels(const Answer& answer, const Levels& levels, int n_threads,
                      std::size_t block_size) const {
     run_places([&] { return LevelCurve(forest_->get(), target_.get(), levels); }, answer, n_threads,
+               block_size);
+  }
+
+  // Survival probabilities from cells between the times, or, where leaves are small, on levels.
+  void run_on_grid(const LevelGridAnswer& answer, int n_threads, std::size_t block_size) const {
+    Grid grid(target_.get(), answer.ranks(), target_.censored());
+    if (!forest_->cells_fit() || !grid.pays(forest_->get()))
+      return run_on_levels(answer, levels_with(nullptr), n_threads, block_size);
+    run_released([&](Monitor& monitor) { forest_->set_cells(grid, rows(), n_threads, monitor); });
+    run_places([&] { return GridCurve(forest_->get(), target_.get(), grid); }, answer, n_threads,
                block_size);
   }
 

@@ -120,6 +120,8 @@ class LevelGridAnswer {
     }
   }
 
+  std::span<const std::size_t> ranks() const { return ranks_; }
+
   struct Worker {};
   Worker worker() const { return {}; }
   template <class Whole>

@@ -91,9 +91,24 @@ struct AddCells {
   }
 };
 
-std::size_t n_leaves(const Forest& forest) { return forest.leaf_start.size() - forest.n_trees(); }
+template <class Number>
+void put(Number number, std::uint8_t* to, std::size_t at) {
+  std::memcpy(to + at * sizeof(number), &number, sizeof(number));
+}
 
-bool begins_fit(const Forest& forest) {
+}  // namespace
+
+Cells::Layout::Layout(std::size_t cells, bool with_censoring)
+    : censored(with_censoring),
+      n_cells(cells),
+      censorings(n_cells),
+      event_places(2 * n_cells),
+      censored_places(3 * n_cells),
+      begins(with_censoring ? 4 * n_cells : n_cells),
+      end(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
+      lines((end + sizeof(End) + kCacheLine - 1) / kCacheLine) {}
+
+bool Cells::fit(const Forest& forest) {
   const auto& start = forest.leaf_start;
   for (std::size_t i = 0; i + 1 < start.size(); ++i)
     if (start[i + 1] > start[i] &&
@@ -102,33 +117,6 @@ bool begins_fit(const Forest& forest) {
   return true;
 }
 
-// Moves as much of a number as fits a byte.
-template <class Byte>
-std::uint8_t take(std::int32_t& number) {
-  constexpr std::int32_t kMost = std::numeric_limits<Byte>::max();
-  const std::int32_t taken = std::clamp(number, -kMost, kMost);
-  number -= taken;
-  return static_cast<std::uint8_t>(taken);
-}
-
-template <class Number>
-void put(Number number, std::uint8_t* to, std::size_t at) {
-  std::memcpy(to + at * sizeof(number), &number, sizeof(number));
-}
-
-}  // namespace
-
-Cells::Layout::Layout(std::size_t n_rows, int cell_shift, bool with_censoring)
-    : shift(cell_shift),
-      censored(with_censoring),
-      n_cells(n_runs(n_rows, cell_shift)),
-      censorings(n_cells),
-      event_places(2 * n_cells),
-      censored_places(3 * n_cells),
-      begins(with_censoring ? 4 * n_cells : n_cells),
-      end(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
-      lines((end + sizeof(End) + kCacheLine - 1) / kCacheLine) {}
-
 std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most, bool censored,
                                          int n_threads, Monitor& monitor) {
   // With censoring, most of a few wide cells would have to be looked into.
@@ -136,99 +124,213 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
   // Records of four bytes for a cell are soon longer than the members that need not to be read.
   const std::size_t members_per_cell =
       censored ? std::max<std::size_t>(4, kFewestMembers / forest.n_trees()) : 2;
-  if (!begins_fit(forest)) return nullptr;
+  if (!fit(forest)) return nullptr;
   const std::size_t members = forest.members.low.size();
   // Levels of a cell are computed eight at once.
   for (int shift = 3; shift <= kPlaceBits; ++shift) {
-    const Layout layout(forest.n_rows, shift, censored);
-    if (layout.n_cells < fewest) return nullptr;
-    if (layout.n_cells <= most && members_per_cell * layout.n_cells * n_leaves(forest) <= members)
+    const std::size_t n_cells = n_runs(forest.n_rows, shift);
+    if (n_cells < fewest) return nullptr;
+    if (n_cells <= most && members_per_cell * n_cells * forest.n_leaves() <= members)
       return std::make_shared<const Cells>(forest, shift, censored, n_threads, monitor);
   }
   return nullptr;
 }
 
-Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
-    : layout_(forest.n_rows, shift, censored) {
-  data_.reserve(n_leaves(forest) * layout_.lines + 1);
-  data_.resize(n_leaves(forest) * layout_.lines);
-  std::vector<std::vector<Line>> more(forest.n_trees());
-  parallel_for(forest.n_trees(), n_threads, monitor,
-               [&](std::size_t t, int) { more[t] = write(forest, t); });
-  // Records of numbers that did not fit stand behind all others, and are found from there.
-  for (std::size_t t = 0; t < more.size(); ++t) {
-    if (more[t].empty()) continue;
-    const std::size_t before = data_.size() / layout_.lines;
-    data_.insert(data_.end(), more[t].begin(), more[t].end());
-    const auto link = [&](std::size_t from, std::size_t end) {
-      for (std::size_t i = from; i < end; ++i) {
-        std::uint8_t* const record = data_[i * layout_.lines].bytes.data();
-        End last = end_of(record);
-        if (last.next != 0) last.next += static_cast<std::uint32_t>(before - 1);
-        put(last, record + layout_.end, 0);
-      }
-    };
-    const std::size_t first = forest.leaf_number(t, 0);
-    link(first, first + forest.n_leaves(t));
-    link(before, data_.size() / layout_.lines);
+// What a leaf has in every cell.
+class Cells::Counts {
+ public:
+  explicit Counts(const Cells& cells)
+      : cells_(cells), isa_(isa()), n_kinds_(cells.layout_.censored ? 4 : 1), sums_(cells.size()) {
+    for (auto& numbers : numbers_) numbers.resize(cells.size());
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      size_.push_back(static_cast<std::int32_t>(cells.bounds_[k + 1] - cells.bounds_[k]));
   }
+
+  void count(const Forest& forest, const Leaf& leaf) {
+    std::ranges::fill(sums_, Sums{});
+    forest.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
+      const Rank first = static_cast<Rank>(block << kPlaceBits);
+      std::size_t i = 0;
+      for (; i + 2 <= low.size(); i += 2) {
+        add(first, low[i], 0);
+        add(first, low[i + 1], 1);
+      }
+      if (i < low.size()) add(first, low[i], 0);
+    });
+    dispatch<Tell>(isa_, *this);
+  }
+
+  // Of members, (cells,).
+  std::span<const std::int32_t> all() const { return numbers_[0]; }
+
+  // Moves what fits its bytes to a record. Returns whether anything is left.
+  bool move_to(std::uint8_t* record) {
+    std::int32_t left = 0;
+    for (std::size_t j = 0; j < n_kinds_; ++j)
+      left |= dispatch<Take>(isa_,
+                             j < 2 ? std::numeric_limits<std::uint8_t>::max()
+                                   : std::numeric_limits<std::int8_t>::max(),
+                             numbers_[j], record + j * cells_.size());
+    return left != 0;
+  }
+
+ private:
+  // A sum has the number of members from this bit on, and twice that of their places below, which
+  // is one addition.
+  static constexpr int kNumber = 40;
+
+  void add(Rank first, std::uint16_t low, std::size_t turn) {
+    const Rank rank = first + (low & kPlace);
+    const std::size_t cell = cells_.cell_with(rank);
+    const std::uint64_t place = 2 * (rank - cells_.bounds_[cell]) + 1;
+    sums_[cell][turn][low >> kPlaceBits] += (std::uint64_t{1} << kNumber) + place;
+  }
+
+  // Tells numbers from sums.
+  struct Tell {
+    template <Isa>
+    CQRF_KERNEL static void run(Counts& self) {
+      for (std::size_t k = 0; k < self.size_.size(); ++k)
+        self.numbers_[0][k] = number(self.sum(1, k)) + number(self.sum(0, k));
+      if (self.n_kinds_ == 1) return;
+      for (std::size_t k = 0; k < self.size_.size(); ++k) {
+        const std::int32_t size = self.size_[k];
+        self.numbers_[1][k] = number(self.sum(0, k));
+        self.numbers_[2][k] = units(self.sum(1, k), size);
+        self.numbers_[3][k] = units(self.sum(0, k), size);
+      }
+    }
+  };
+
+  std::uint64_t sum(std::size_t event, std::size_t cell) const {
+    return sums_[cell][0][event] + sums_[cell][1][event];
+  }
+  static std::int32_t number(std::uint64_t sum) {
+    return static_cast<std::int32_t>(sum >> kNumber);
+  }
+  // How far members are from the middle of the cell, in units of kPlaceUnit.
+  static std::int32_t units(std::uint64_t sum, std::int32_t size) {
+    const std::int32_t half_ranks = static_cast<std::int32_t>(sum) - size * number(sum);
+    const float units = static_cast<float>(half_ranks) /
+                        (static_cast<float>(2 * kPlaceUnit) * static_cast<float>(size));
+    return static_cast<std::int32_t>(units + (units < 0 ? -0.5f : 0.5f));
+  }
+
+  // Moves as much of some numbers as fits bytes. Returns what is left, some bits or none.
+  struct Take {
+    template <Isa>
+    CQRF_KERNEL static std::int32_t run(std::int32_t most, std::span<std::int32_t> numbers,
+                                        std::uint8_t* to) {
+      std::int32_t left = 0;
+      for (std::size_t k = 0; k < numbers.size(); ++k) {
+        const std::int32_t taken = std::clamp(numbers[k], -most, most);
+        numbers[k] -= taken;
+        left |= numbers[k];
+        to[k] = static_cast<std::uint8_t>(taken);
+      }
+      return left;
+    }
+  };
+
+  const Cells& cells_;
+  Isa isa_;
+  std::size_t n_kinds_;  // of numbers
+  std::vector<std::int32_t> size_;
+  // Of censorings and events, twice, in turn: additions to the same would wait for each other.
+  using Sums = std::array<std::array<std::uint64_t, 2>, 2>;
+  std::vector<Sums> sums_;
+  // Members, censorings, and distances of events and of censorings from the middle of the cell.
+  std::array<std::vector<std::int32_t>, 4> numbers_;
+};
+
+// Some leaves of a tree, whose records stand one after the other.
+struct Cells::Leaves {
+  std::size_t tree;
+  LeafId begin;
+  LeafId end;
+  std::size_t first;  // number of the first record
+};
+
+Cells::Cells(const CellBounds& bounds, bool censored)
+    : bounds_(bounds), layout_(bounds.size() - 1, censored) {
+  constexpr std::size_t kMostRuns = 8192;
+  while (n_runs(bounds.back(), run_shift_) > kMostRuns) ++run_shift_;
+  std::uint16_t cell = 0;
+  for (std::size_t run = 0; run < n_runs(bounds.back(), run_shift_); ++run) {
+    while (bounds[cell + 1u] <= run << run_shift_) ++cell;
+    first_cell_.push_back(cell);
+  }
+}
+
+Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
+    : Cells(forest, equal_cells(forest.n_rows, shift), censored, n_threads, monitor) {
+  shift_ = shift;
+}
+
+Cells::Cells(const Forest& forest, const CellBounds& bounds, bool censored, int n_threads,
+             Monitor& monitor)
+    : Cells(bounds, censored) {
+  data_.reserve(forest.n_leaves() * layout_.lines + 1);
+  data_.resize(forest.n_leaves() * layout_.lines);
+  const auto leaves = [&](std::size_t tree) {
+    return Leaves{tree, 0, forest.n_leaves(tree), forest.leaf_number(tree, 0)};
+  };
+  std::vector<std::vector<Line>> more(forest.n_trees());
+  parallel_for(forest.n_trees(), n_threads, monitor, [&](std::size_t t, int) {
+    Counts counts(*this);
+    more[t] = write(forest, leaves(t), counts);
+  });
+  for (std::size_t t = 0; t < more.size(); ++t) append(more[t], leaves(t));
   // The last vector of the last record reaches behind it.
   data_.resize(data_.size() + 1);
 }
 
-// What a leaf has in a cell.
-struct Cells::Count {
-  std::int32_t number = 0;
-  std::int32_t places = 0;  // distances from the middle of the cell, in half ranks, then in units
-};
-
-// Moves what fits its bytes to a record. Returns whether anything is left.
-bool Cells::write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const {
-  bool left = false;
-  for (std::size_t k = 0; k < counts.size(); ++k) {
-    auto& [censorings, all] = counts[k];
-    record[k] = take<std::uint8_t>(all.number);
-    left = left || all.number != 0;
-    if (!layout_.censored) continue;
-    record[layout_.censorings + k] = take<std::uint8_t>(censorings.number);
-    record[layout_.event_places + k] = take<std::int8_t>(all.places);
-    record[layout_.censored_places + k] = take<std::int8_t>(censorings.places);
-    left = left || censorings.number != 0 || all.places != 0 || censorings.places != 0;
+void Cells::write(const Forest& forest, const LeafId* leaves) {
+  constexpr std::size_t kAhead = 2;
+  const std::size_t trees = forest.n_trees();
+  Counts counts(*this);
+  data_.resize(trees * layout_.lines);
+  for (std::size_t t = 0; t < trees; ++t) {
+    if (t + kAhead < trees) forest.prefetch(forest.leaf(t + kAhead, leaves[t + kAhead]));
+    const Leaves one{t, leaves[t], leaves[t] + 1, t};
+    append(write(forest, one, counts), one);
   }
-  return left;
+  data_.resize(data_.size() + 1);
 }
 
-// Writes the records of a tree. Returns those of numbers that did not fit, which are told by their
-// place in them, from one on.
-std::vector<Cells::Line> Cells::write(const Forest& forest, std::size_t tree) {
-  const auto cell_rows = std::int32_t{1} << layout_.shift;
-  const double unit = 2 * kPlaceUnit * cell_rows;
+// Records of numbers that did not fit stand behind all others, and are found from there.
+void Cells::append(const std::vector<Line>& more, const Leaves& leaves) {
+  if (more.empty()) return;
+  const std::size_t before = data_.size() / layout_.lines;
+  data_.insert(data_.end(), more.begin(), more.end());
+  const auto link = [&](std::size_t from, std::size_t end) {
+    for (std::size_t i = from; i < end; ++i) {
+      std::uint8_t* const record = data_[i * layout_.lines].bytes.data();
+      End last = end_of(record);
+      if (last.next != 0) last.next += static_cast<std::uint32_t>(before - 1);
+      put(last, record + layout_.end, 0);
+    }
+  };
+  link(leaves.first, leaves.first + (leaves.end - leaves.begin));
+  link(before, data_.size() / layout_.lines);
+}
+
+// Writes the records of some leaves. Returns those of numbers that did not fit, which are told by
+// their place in them, from one on.
+std::vector<Cells::Line> Cells::write(const Forest& forest, const Leaves& leaves, Counts& counts) {
   std::vector<Line> more;
-  std::vector<Rank> room;
-  std::vector<std::array<Count, 2>> counts(layout_.n_cells);  // censorings; events, then all
-  for (LeafId id = 0; id < forest.n_leaves(tree); ++id) {
-    const Leaf leaf = forest.leaf(tree, id);
-    const std::span<const Rank> ranks = forest.leaf_members(tree, id, room);
-    std::ranges::fill(counts, std::array<Count, 2>{});
-    for (std::size_t i = 0; i < ranks.size(); ++i) {
-      const std::size_t event = forest.members.low[leaf.first + i] >> kPlaceBits;
-      Count& count = counts[ranks[i] >> layout_.shift][event];
-      ++count.number;
-      const auto place = static_cast<std::int32_t>(ranks[i] & ((Rank{1} << layout_.shift) - 1));
-      count.places += 2 * place + 1 - cell_rows;
-    }
-    std::uint8_t* record = data_[leaf.number * layout_.lines].bytes.data();
-    End end{static_cast<std::uint32_t>(leaf.first - tree * forest.members.per_tree),
-            1.0f / static_cast<float>(leaf.size), 0};
+  for (LeafId id = leaves.begin; id < leaves.end; ++id) {
+    const Leaf leaf = forest.leaf(leaves.tree, id);
+    counts.count(forest, leaf);
+    std::uint8_t* record = data_[(leaves.first + id - leaves.begin) * layout_.lines].bytes.data();
     std::uint16_t begin = 0;
-    for (std::size_t k = 0; k < counts.size(); ++k) {
+    for (std::size_t k = 0; k < layout_.n_cells; ++k) {
       if (k % 8 == 0) put(begin, record + layout_.begins, k / 8);
-      for (Count& count : counts[k])
-        count.places = static_cast<std::int32_t>(std::lround(count.places / unit));
-      counts[k][1].number += counts[k][0].number;
-      begin = static_cast<std::uint16_t>(begin + counts[k][1].number);
+      begin = static_cast<std::uint16_t>(begin + counts.all()[k]);
     }
-    while (write_some(counts, record)) {
+    End end{static_cast<std::uint32_t>(leaf.first - leaves.tree * forest.members.per_tree),
+            1.0f / static_cast<float>(leaf.size), 0};
+    while (counts.move_to(record)) {
       end.next = static_cast<std::uint32_t>(more.size() / layout_.lines + 1);
       put(end, record + layout_.end, 0);
       more.resize(more.size() + layout_.lines);

@@ -25,6 +25,7 @@
 #include "../parallel.hpp"
 #include "../prefetch.hpp"
 #include "../simd.hpp"
+#include "cell_bounds.hpp"
 #include "forest.hpp"
 
 namespace cqrf {
@@ -41,9 +42,8 @@ class Cells {
   // censorings and sums of the places of events and of censorings, (n_cells,) each; where the
   // members of every eighth cell begin, two bytes each; and the end. Records are whole cache lines.
   struct Layout {
-    Layout(std::size_t n_rows, int cell_shift, bool with_censoring);
+    Layout(std::size_t cells, bool with_censoring);
 
-    int shift;  // the size of a cell, as a power of two
     bool censored;
     std::size_t n_cells;
     // Where each of them begins.
@@ -66,18 +66,28 @@ class Cells {
 
   // The finest cells of a forest that pay, at most `most` of them: leaves have two members in a
   // cell, in the mean, or with censoring four. Null where there would be too few of them, or where
-  // two bytes do not tell a place in a leaf.
+  // they do not fit.
   static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
                                            int n_threads, Monitor& monitor);
+  // Whether two bytes tell every place in a leaf.
+  static bool fit(const Forest& forest);
 
+  // Of all leaves, with cells of one size or of any.
   Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor);
+  Cells(const Forest& forest, const CellBounds& bounds, bool censored, int n_threads,
+        Monitor& monitor);
+
+  // Of no leaf, and then of one in every tree, (trees,), in place of others.
+  Cells(const CellBounds& bounds, bool censored);
+  void write(const Forest& forest, const LeafId* leaves);
 
   std::size_t size() const { return layout_.n_cells; }
   std::size_t bytes() const { return data_.size() * sizeof(Line); }
-  int shift() const { return layout_.shift; }
+  // The size of a cell as a power of two, where it is that of all.
+  int shift() const { return shift_; }
   // Levels of a cell are many: members of a leaf that follow each other in the same level would
   // wait for one another.
-  int level_shift() const { return std::max(0, layout_.shift - kLevelBits); }
+  int level_shift() const { return std::max(0, shift_ - kLevelBits); }
 
   // A leaf of a test point.
   struct Found {
@@ -87,9 +97,11 @@ class Cells {
     bool whole;         // all numbers fit a byte
   };
   Found find(const Forest& forest, std::size_t tree, LeafId leaf) const {
-    const std::uint8_t* const from = record(forest.leaf_number(tree, leaf));
-    const End end = end_of(from);
-    return {from, tree * forest.members.per_tree + end.start, end.share, end.next == 0};
+    return found(forest, tree, forest.leaf_number(tree, leaf));
+  }
+  // The same where one leaf of every tree was written.
+  Found find_written(const Forest& forest, std::size_t tree) const {
+    return found(forest, tree, tree);
   }
 
   // The members of a leaf that lie in a cell, from its first one on.
@@ -140,6 +152,11 @@ class Cells {
   const std::uint8_t* record(std::size_t number) const {
     return data_[number * layout_.lines].bytes.data();
   }
+  Found found(const Forest& forest, std::size_t tree, std::size_t number) const {
+    const std::uint8_t* const from = record(number);
+    const End end = end_of(from);
+    return {from, tree * forest.members.per_tree + end.start, end.share, end.next == 0};
+  }
   End end_of(const std::uint8_t* from) const {
     End end;
     std::memcpy(&end, from + layout_.end, sizeof(end));
@@ -166,11 +183,25 @@ class Cells {
     }
   }
 
-  static double order(const Sums& sums, std::size_t cell);
-  struct Count;
-  bool write_some(std::vector<std::array<Count, 2>>& counts, std::uint8_t* record) const;
-  std::vector<Line> write(const Forest& forest, std::size_t tree);
+  std::size_t cell_with(Rank rank) const {
+    std::size_t cell = first_cell_[rank >> run_shift_];
+    // Most runs have no bound or one: without a branch for that.
+    cell += rank >= bounds_[cell + 1];
+    while (rank >= bounds_[cell + 1]) ++cell;
+    return cell;
+  }
 
+  static double order(const Sums& sums, std::size_t cell);
+  class Counts;
+  struct Leaves;
+  std::vector<Line> write(const Forest& forest, const Leaves& leaves, Counts& counts);
+  void append(const std::vector<Line>& more, const Leaves& leaves);
+
+  CellBounds bounds_;
+  int shift_ = 0;
+  // The cell with the first one of every run of 2^run_shift_ ranks.
+  int run_shift_ = 0;
+  std::vector<std::uint16_t> first_cell_;
   Layout layout_;
   std::vector<Line, HugePages<Line>> data_;  // (leaves and more, layout_.lines)
 };

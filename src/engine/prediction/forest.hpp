@@ -31,9 +31,11 @@ struct Forest {
     return static_cast<LeafId>(leaf_offset[tree + 1] - leaf_offset[tree] - 1);
   }
 
+  // Of all trees, each of which has one start more than leaves.
+  std::size_t n_leaves() const { return leaf_start.size() - n_trees(); }
+
   // Of a leaf among those of all trees.
   std::size_t leaf_number(std::size_t tree, LeafId id) const {
-    // A tree has one start more than leaves.
     return static_cast<std::size_t>(leaf_offset[tree]) + id - tree;
   }
 

@@ -73,16 +73,19 @@ struct GatheredMembers::Copy {
   }
 };
 
-void GatheredMembers::gather(std::span<const Cells::Found> leaves,
-                             std::span<const std::uint32_t> cells) {
+void GatheredMembers::gather(std::span<const Cells::Found> leaves, std::span<const Range> cells) {
   const std::uint16_t* const members = forest_.members.low.data();
   pieces_.resize(cells.size() * leaves.size());
   Piece* to = pieces_.data();
   std::size_t end = end_;
-  for (const std::uint32_t cell : cells) {
+  for (const Range& some : cells) {
     const std::size_t begin = end;
     for (const Cells::Found& leaf : leaves) {
-      const Cells::Run run = cells_.run(leaf, cell);
+      Cells::Run run = cells_.run(leaf, some.begin);
+      if (some.end > some.begin + 1) {
+        const Cells::Run last = cells_.run(leaf, some.end - 1);
+        run.size = last.begin + last.size - run.begin;
+      }
       *to = {leaf.first + run.begin, static_cast<std::uint32_t>(run.size), leaf.share};
       // Leaves lie far apart in memory: all are on their way before the first one is copied.
       prefetch(members + to->begin);
@@ -90,7 +93,7 @@ void GatheredMembers::gather(std::span<const Cells::Found> leaves,
       end += run.size;
       to += run.size > 0;
     }
-    runs_[cell] = {begin, end - begin};
+    runs_[some.begin] = {begin, end - begin};
   }
   pieces_.resize(static_cast<std::size_t>(to - pieces_.data()));
   if (low_.size() < end + kTogether) {

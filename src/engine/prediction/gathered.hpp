@@ -11,6 +11,7 @@
 
 #include "../simd.hpp"
 #include "cells.hpp"
+#include "curve.hpp"
 #include "forest.hpp"
 
 namespace cqrf {
@@ -30,9 +31,9 @@ class GatheredMembers {
 
   // Forgets all members.
   void clear() { end_ = 0; }
-  // Gathers those that some leaves have in some cells.
-  void gather(std::span<const Cells::Found> leaves, std::span<const std::uint32_t> cells);
-  // Of a cell that was gathered; until the next one is.
+  // Gathers those that some leaves have in some runs of cells, each of which lies in one block.
+  void gather(std::span<const Cells::Found> leaves, std::span<const Range> cells);
+  // Of the run that begins with a cell; until the next one is gathered.
   MemberRun run(std::size_t cell) const {
     return {low_.data() + runs_[cell].begin, share_.data() + runs_[cell].begin, runs_[cell].size};
   }
@@ -42,7 +43,7 @@ class GatheredMembers {
     std::size_t begin = 0;
     std::size_t size = 0;
   };
-  struct Piece {  // what one leaf has in a cell
+  struct Piece {  // what one leaf has in a run of cells
     std::size_t begin;
     std::uint32_t size;
     float share;
@@ -52,8 +53,8 @@ class GatheredMembers {
   const Forest& forest_;
   const Cells& cells_;
   Isa isa_;
-  std::vector<Run> runs_;      // by cell
-  std::vector<Piece> pieces_;  // (cells, leaves) that are being gathered
+  std::vector<Run> runs_;      // by their first cell
+  std::vector<Piece> pieces_;  // (runs, leaves) that are being gathered
   std::size_t end_ = 0;
   std::vector<std::uint16_t> low_;
   std::vector<float> share_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ranges>
 #include <utility>
 
 #include "level_kernels.hpp"
@@ -174,8 +175,8 @@ void LevelCurve::make_factors(std::size_t chunk) {
 
 void LevelCurve::want_chunk(std::size_t chunk) {
   if (!filled_[chunk] && chunk_weight_[chunk] > 0 &&
-      std::find(wanted_.begin(), wanted_.end(), chunk) == wanted_.end())
-    wanted_.push_back(static_cast<std::uint32_t>(chunk));
+      std::ranges::find(wanted_, chunk, &Range::begin) == wanted_.end())
+    wanted_.push_back({chunk, chunk + 1});
 }
 
 // Sums by levels in the chunks that are wanted. Returns whether there were any.
@@ -183,7 +184,7 @@ bool LevelCurve::fill_wanted() {
   if (wanted_.empty()) return false;
   gathered_->gather(found_, wanted_);
   ask_for_next();
-  for (const std::uint32_t chunk : wanted_) {
+  for (const std::size_t chunk : wanted_ | std::views::transform(&Range::begin)) {
     const MemberRun run = gathered_->run(chunk);
     const std::size_t block = chunk * chunk_size() / per_block();
     dispatch<AddMembers>(isa_, std::span(run.low, run.size), run.share, shift_,

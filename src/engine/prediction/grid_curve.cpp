@@ -1,0 +1,191 @@
+#include "grid_curve.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "../prefetch.hpp"
+
+namespace cqrf {
+namespace {
+
+// Cells that are looked into together have no more ranks than that, whose weights stay in the first
+// cache.
+constexpr std::size_t kLongestRun = 4096;
+
+// The leaves of a test point together have at least so many members in a cell, in the mean.
+constexpr std::size_t kFewestMembers = 64;
+
+// What cells leave open adds up over all of them, of which there are more than quantiles need: as
+// if there were fewer rows.
+constexpr double kShareOfRows = 0.75;
+
+}  // namespace
+
+Grid::Grid(const TargetView& target, std::span<const std::size_t> ranks, bool any_censored)
+    : bounds(cells_between(target.time_index.size(), ranks)), censored(any_censored) {
+  for (std::size_t k = 0; k + 1 < bounds.size(); ++k)
+    n_times.push_back(target.time_of(bounds[k + 1] - 1) - target.time_of(bounds[k]) + 1);
+}
+
+bool Grid::pays(const Forest& forest) const {
+  const std::size_t n_cells = n_times.size();
+  const std::size_t members = forest.members.low.size();
+  return n_cells * forest.n_leaves() <= members &&
+         kFewestMembers * n_cells * forest.n_leaves() <= forest.n_trees() * members;
+}
+
+GridCurve::GridCurve(const Forest& forest, const TargetView& target, const Grid& grid)
+    : forest_(forest),
+      target_(target),
+      grid_(grid),
+      isa_(isa()),
+      own_(grid.bounds, grid.censored),
+      gathered_(forest, cells()),
+      behind_(n_cells()),
+      factor_(n_cells()),
+      before_(n_cells() + 1) {
+  std::size_t longest = kLongestRun;
+  for (std::size_t k = 0; k < n_cells(); ++k)
+    longest = std::max<std::size_t>(longest, grid.bounds[k + 1] - grid.bounds[k]);
+  weight_.assign(longest + kDrainRoom, 0.0f);
+}
+
+void GridCurve::make(const LeafId* leaves) {
+  if (next_ == leaves) ask_for_next();  // there was none before it
+  if (!grid_.whole) own_.write(forest_, leaves);
+  const std::size_t trees = forest_.n_trees();
+  found_.resize(trees);
+  for (std::size_t t = 0; t < trees; ++t)
+    found_[t] = grid_.whole ? cells().find(forest_, t, leaves[t]) : own_.find_written(forest_, t);
+}
+
+// Asks memory for the leaves of the next test point, once.
+void GridCurve::ask_for_next() {
+  if (!grid_.whole || !next_) return;
+  cells().prefetch(forest_, next_);
+  next_ = nullptr;
+}
+
+void GridCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
+  cells().add_up(isa_, found_, sums_);
+  double after = 0;
+  for (std::size_t k = n_cells(); k-- > 0;) {
+    behind_[k] = after;
+    after += double{sums_.all[k]};
+  }
+  for (std::size_t k = 0; k < n_cells(); ++k)
+    factor_[k] = grid_.n_times[k] == 1 ? fall_factor(behind_[k] + double{sums_.censored[k]},
+                                                     Cells::events(sums_, k), 0, 0)
+                                       : Cells::factor(sums_, k, behind_[k]);
+  multiply();
+  if (grid_.censored) settle_doubts();
+  ask_for_next();
+  std::size_t cell = 0;
+  for (std::size_t j = 0; j < ranks.size(); ++j) {
+    while (grid_.bounds[cell] < ranks[j]) ++cell;
+    survival[j] = before_[cell];
+  }
+}
+
+void GridCurve::multiply() {
+  double survival = 1;
+  for (std::size_t k = 0; k < n_cells(); ++k) {
+    before_[k] = survival;
+    survival *= factor_[k];
+  }
+  before_.back() = survival;
+}
+
+// Looks into the cells in which the order of events and censorings matters.
+void GridCurve::settle_doubts() {
+  const auto& bounds = grid_.bounds;
+  const std::size_t typical = typical_cell();
+  const double rows = look_into(std::array{Range{typical, typical + 1}});
+  ask_for_next();
+  doubtful_.clear();
+  for (std::size_t k = 0; k < n_cells(); ++k) {
+    if (!in_doubt(k, kShareOfRows * rows)) continue;
+    // Cells next to each other are looked into together.
+    if (!doubtful_.empty() && doubtful_.back().end == k && bounds[k] % kBlockRows != 0 &&
+        bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun)
+      doubtful_.back().end = k + 1;
+    else
+      doubtful_.push_back({k, k + 1});
+  }
+  if (!doubtful_.empty()) look_into(doubtful_);
+  multiply();
+}
+
+// One whose rows tell how many there are to a unit of weight: the lightest one that is not lighter
+// than the mean and has some hundred members, so that no more have to be read; or the heaviest.
+std::size_t GridCurve::typical_cell() const {
+  constexpr double kEnough = 256;
+  double members = 0;
+  for (const Cells::Found& leaf : found_) members += 1 / double{leaf.share};
+  const double sum = behind_[0] + double{sums_.all[0]};
+  const double least = sum * std::max(1 / static_cast<double>(n_cells()), kEnough / members);
+  std::size_t best = 0;
+  for (std::size_t k = 1; k < n_cells(); ++k) {
+    const bool lighter = sums_.all[k] < sums_.all[best];
+    if (lighter ? sums_.all[k] >= least : sums_.all[best] < least) best = k;
+  }
+  return best;
+}
+
+// Whether the order of events and censorings in a cell matters. At the same time it is known,
+// events come first; with few times it is not as if it were any.
+bool GridCurve::in_doubt(std::size_t cell, double rows) const {
+  const std::size_t times = grid_.n_times[cell];
+  if (times == 1) return false;
+  const double pairs = Cells::events(sums_, cell) * double{sums_.censored[cell]};
+  if (pairs == 0) return false;
+  return Cells::order_matters(sums_, cell, behind_[cell], before_[cell],
+                              std::min(rows, static_cast<double>(times) / std::sqrt(pairs)));
+}
+
+// Makes the factors of some cells exact. Returns how many rows there are to a unit of weight.
+double GridCurve::look_into(std::span<const Range> cells) {
+  for (const Range& run : cells) {
+    const Rank begin = grid_.bounds[run.begin];
+    prefetch(target_.event.data() + begin, grid_.bounds[run.end] - begin);
+  }
+  gathered_.clear();
+  gathered_.gather(found_, cells);
+  double sum = 0;
+  double squares = 0;
+  for (const Range& run : cells) {
+    make_exact(run);
+    for (std::size_t i = 0; i < weights_.size; ++i) {
+      const double w = weights_.events[i] + weights_.censored[i];
+      sum += w;
+      squares += w * w;
+    }
+  }
+  return sum / squares;
+}
+
+// The same of cells that were gathered.
+void GridCurve::make_exact(Range cells) {
+  const Rank begin = grid_.bounds[cells.begin];
+  const std::size_t size = grid_.bounds[cells.end] - begin;
+  const MemberRun run = gathered_.run(cells.begin);
+  float* const weight = weight_.data();
+  const std::size_t place = begin & kPlace;
+  for (std::size_t i = 0; i < run.size; ++i) weight[(run.low[i] & kPlace) - place] += run.share[i];
+  weights_.size = 0;
+  weights_.make_room(std::min(size, run.size));
+  drain(isa_, target_.event, weight, size, begin, weights_);
+  window_.make(isa_, target_, weights_, 1, behind_[cells.end - 1], 0);
+  ends_.assign(grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.begin + 1),
+               grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.end + 1));
+  survival_.resize(ends_.size());
+  window_.survival_after(ends_, survival_.data());
+  double before = 1;
+  for (std::size_t k = 0; k < ends_.size(); ++k) {
+    factor_[cells.begin + k] = before > 0 ? survival_[k] / before : 0;
+    before = survival_[k];
+  }
+}
+
+}  // namespace cqrf
