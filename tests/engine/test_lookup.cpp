@@ -36,9 +36,16 @@ void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift
   CHECK_EQ(run.size, i);
 }
 
-std::vector<Range> one_by_one(const Cells& cells) {
+// All cells in runs of so many, or less at the end of a block.
+std::vector<Range> in_runs(const Cells& cells, std::size_t length) {
+  const std::size_t per_block = kBlockRows >> cells.shift();
   std::vector<Range> all;
-  for (std::size_t k = 0; k < cells.size(); ++k) all.push_back({k, k + 1});
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    if (k % per_block % length == 0)
+      all.push_back({k, k + 1});
+    else
+      all.back().end = k + 1;
+  }
   return all;
 }
 
@@ -121,12 +128,15 @@ TEST(gathered_are_the_members_of_cells) {
             const auto ids = planted.some_leaves(random);
             const std::size_t end = cells.size();
             const std::vector<Range> first{{end - 1, end}, {0, 1}, {3, 5}};
-            const std::vector<Range> second{{2, 3}, {end - 2, end}, {1, 2}, {7, 10}, {5, 6}};
+            const std::vector<Range> second{{2, 3}, {end - 3, end - 1}, {1, 2}, {7, 9}, {5, 6}};
             gathered.gather(planted.found(cells, ids), first);
             gathered.gather(planted.found(cells, ids), second);
             for (const auto& some : {first, second})
               for (const Range& run : some)
-                check_run(planted, ids, shift, run, gathered.run(run.begin));
+                for (std::size_t cell = run.begin; cell < run.end; ++cell) {
+                  CHECK_EQ(gathered.first_of_run(cell), run.begin);
+                  check_run(planted, ids, shift, run, gathered.run(cell));
+                }
           }
         });
       }
@@ -142,7 +152,7 @@ TEST(gathered_runs_of_any_length) {
   GatheredMembers gathered(planted.forest, cells);
   for (const LeafId leaf : {0u, 1u}) {
     gathered.clear();
-    gathered.gather(planted.found(cells, {leaf}), one_by_one(cells));
+    gathered.gather(planted.found(cells, {leaf}), in_runs(cells, 1));
     for (std::size_t k = 0; k < cells.size(); ++k) {
       CHECK_EQ(gathered.run(k).size, leaf == 1 ? k : 128 - k);
       check_run(planted, {leaf}, 7, {k, k + 1}, gathered.run(k));
@@ -158,7 +168,7 @@ TEST(gathered_behind_the_last_member) {
   const Planted planted(OutcomeData(2048, 2048, 0.5, random), leaves);
   const Cells cells = make_cells(planted, 3);
   GatheredMembers gathered(planted.forest, cells);
-  gathered.gather(planted.found(cells, {1}), one_by_one(cells));
+  gathered.gather(planted.found(cells, {1}), in_runs(cells, 1));
   for (std::size_t k = 0; k < cells.size(); ++k)
     check_run(planted, {1}, 3, {k, k + 1}, gathered.run(k));
 }
@@ -191,7 +201,7 @@ TEST(lookup_among_gathered_members) {
           RankLookup lookup(planted.forest, shift, &gathered);
           const auto ids = planted.some_leaves(random);
           const auto leaves = planted.leaves(ids);
-          gathered.gather(planted.found(cells, ids), one_by_one(cells));
+          gathered.gather(planted.found(cells, ids), in_runs(cells, 1 + random.below(3)));
           std::vector<std::size_t> wanted;
           for (const auto& round : kRounds) {
             for (const std::size_t level : round) lookup.want(level);

@@ -93,7 +93,8 @@ void GatheredMembers::gather(std::span<const Cells::Found> leaves, std::span<con
       end += run.size;
       to += run.size > 0;
     }
-    runs_[some.begin] = {begin, end - begin};
+    for (std::size_t cell = some.begin; cell < some.end; ++cell)
+      runs_[cell] = {begin, end - begin, some.begin};
   }
   pieces_.resize(static_cast<std::size_t>(to - pieces_.data()));
   if (low_.size() < end + kTogether) {

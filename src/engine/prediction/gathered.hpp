@@ -28,12 +28,14 @@ class GatheredMembers {
       : forest_(forest), cells_(cells), isa_(isa()), runs_(cells.size()) {}
 
   int cell_shift() const { return cells_.shift(); }
+  // The first cell of the run that a cell was gathered with.
+  std::size_t first_of_run(std::size_t cell) const { return runs_[cell].first; }
 
   // Forgets all members.
   void clear() { end_ = 0; }
   // Gathers those that some leaves have in some runs of cells, each of which lies in one block.
   void gather(std::span<const Cells::Found> leaves, std::span<const Range> cells);
-  // Of the run that begins with a cell; until the next one is gathered.
+  // Of the run that a cell was gathered with; until the next one is gathered.
   MemberRun run(std::size_t cell) const {
     return {low_.data() + runs_[cell].begin, share_.data() + runs_[cell].begin, runs_[cell].size};
   }
@@ -42,6 +44,7 @@ class GatheredMembers {
   struct Run {
     std::size_t begin = 0;
     std::size_t size = 0;
+    std::size_t first = 0;  // cell
   };
   struct Piece {  // what one leaf has in a run of cells
     std::size_t begin;
@@ -53,7 +56,7 @@ class GatheredMembers {
   const Forest& forest_;
   const Cells& cells_;
   Isa isa_;
-  std::vector<Run> runs_;      // by their first cell
+  std::vector<Run> runs_;      // by cell
   std::vector<Piece> pieces_;  // (runs, leaves) that are being gathered
   std::size_t end_ = 0;
   std::vector<std::uint16_t> low_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "level_kernels.hpp"
@@ -175,22 +174,32 @@ void LevelCurve::make_factors(std::size_t chunk) {
 
 void LevelCurve::want_chunk(std::size_t chunk) {
   if (!filled_[chunk] && chunk_weight_[chunk] > 0 &&
-      std::ranges::find(wanted_, chunk, &Range::begin) == wanted_.end())
-    wanted_.push_back({chunk, chunk + 1});
+      std::ranges::find(wanted_, chunk) == wanted_.end())
+    wanted_.push_back(static_cast<std::uint32_t>(chunk));
 }
 
 // Sums by levels in the chunks that are wanted. Returns whether there were any.
 bool LevelCurve::fill_wanted() {
   if (wanted_.empty()) return false;
-  gathered_->gather(found_, wanted_);
+  // Cells next to each other are gathered together: their members are, in every leaf.
+  std::ranges::sort(wanted_);
+  runs_.clear();
+  for (const std::uint32_t chunk : wanted_) {
+    const bool follows = !runs_.empty() && runs_.back().end == chunk;
+    if (follows && chunk * chunk_size() % per_block() != 0)
+      runs_.back().end = chunk + 1;
+    else
+      runs_.push_back({chunk, chunk + 1});
+  }
+  gathered_->gather(found_, runs_);
   ask_for_next();
-  for (const std::size_t chunk : wanted_ | std::views::transform(&Range::begin)) {
-    const MemberRun run = gathered_->run(chunk);
-    const std::size_t block = chunk * chunk_size() / per_block();
+  for (const Range& chunks : runs_) {
+    const MemberRun run = gathered_->run(chunks.begin);
+    const std::size_t block = chunks.begin * chunk_size() / per_block();
     dispatch<AddMembers>(isa_, std::span(run.low, run.size), run.share, shift_,
                          weight_.data() + block * 2 * per_block());
-    make_factors(chunk);
   }
+  for (const std::uint32_t chunk : wanted_) make_factors(chunk);
   wanted_.clear();
   return true;
 }

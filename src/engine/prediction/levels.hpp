@@ -166,8 +166,9 @@ class LevelCurve {
   std::vector<float> factor_;  // by levels, in whole chunks
   std::vector<float> from_;    // weight from each of these levels on
   // By chunks.
-  std::vector<std::uint8_t> filled_;  // whether weights are added up by levels
-  std::vector<Range> wanted_;         // chunks that are to be filled, one each
+  std::vector<std::uint8_t> filled_;   // whether weights are added up by levels
+  std::vector<std::uint32_t> wanted_;  // chunks that are to be filled,
+  std::vector<Range> runs_;            // and the same in runs
   std::vector<float> chunk_weight_;
   std::vector<double> chunk_after_;      // weight behind it
   std::vector<double> chunk_product_;    // of the factors, or kUnknown

@@ -17,11 +17,10 @@ constexpr std::size_t kSixteen = 16;
 #if CQRF_X86
 template <class ShareOf>
 CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t size,
-                                           const PlaceFilter& filter, Rank block,
+                                           const LevelFilter& filter, int shift, Rank block,
                                            const ShareOf& share_of, Rank* ranks, float* shares) {
   const __m512i table = _mm512_loadu_si512(filter.words.data());
-  const __m512i in_part = _mm512_set1_epi32(filter.mask);
-  const __m128i shift = _mm_cvtsi32_si128(filter.shift);
+  const __m128i by = _mm_cvtsi32_si128(shift);
   const __m512i place = _mm512_set1_epi32(kPlace);
   const __m512i first = _mm512_set1_epi32(static_cast<int>(block << kPlaceBits));
   std::size_t found = 0;
@@ -30,13 +29,14 @@ CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t
     const auto some = static_cast<__mmask16>((1u << left) - 1);
     const __m256i halves = _mm256_maskz_loadu_epi16(some, low + i);
     const __m512i members = _mm512_maskz_cvtepu16_epi32(some, halves);
-    const __m512i bits = _mm512_maskz_srl_epi32(some, _mm512_and_si512(members, in_part), shift);
+    const __m512i places = _mm512_and_si512(members, place);
+    const __m512i bits = _mm512_maskz_srl_epi32(some, places, by);
     const __m512i word = _mm512_maskz_srli_epi32(some, bits, 5);
     const __m512i words = _mm512_maskz_permutexvar_epi32(some, word, table);
     const __m512i bit = _mm512_and_si512(bits, _mm512_set1_epi32(31));
     const __m512i tested = _mm512_maskz_srlv_epi32(some, words, bit);
     const __mmask16 in = _mm512_mask_test_epi32_mask(some, tested, _mm512_set1_epi32(1));
-    const __m512i rank = _mm512_add_epi32(_mm512_and_si512(members, place), first);
+    const __m512i rank = _mm512_add_epi32(places, first);
     _mm512_storeu_si512(ranks + found, _mm512_maskz_compress_epi32(in, rank));
     if constexpr (std::is_pointer_v<ShareOf>)
       _mm512_storeu_ps(shares + found,
@@ -51,22 +51,22 @@ CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t
 // The same, eight at once; the last ones are left.
 template <class ShareOf>
 CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t size,
-                                       const PlaceFilter& filter, Rank block,
+                                       const LevelFilter& filter, int shift, Rank block,
                                        const ShareOf& share_of, Rank* ranks, float* shares) {
   const auto* const table = reinterpret_cast<const __m256i*>(filter.words.data());
   const __m256i lower = _mm256_loadu_si256(table);
   const __m256i upper = _mm256_loadu_si256(table + 1);
-  const __m256i in_part = _mm256_set1_epi32(filter.mask);
-  const __m128i shift = _mm_cvtsi32_si128(filter.shift);
+  const __m128i by = _mm_cvtsi32_si128(shift);
   const __m256i place = _mm256_set1_epi32(kPlace);
   const __m256i first = _mm256_set1_epi32(static_cast<int>(block << kPlaceBits));
   std::size_t found = 0;
   for (std::size_t i = 0; i + 8 <= size; i += 8) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(low + i));
     const __m256i members = _mm256_cvtepu16_epi32(halves);
-    const __m256i bits = _mm256_srl_epi32(_mm256_and_si256(members, in_part), shift);
+    const __m256i places = _mm256_and_si256(members, place);
+    const __m256i bits = _mm256_srl_epi32(places, by);
     const __m256i word = _mm256_srli_epi32(bits, 5);
-    // Bit 3 of the number of a word, moved to where blending looks for it.
+    // Bit 3 of the number of a word, moved to where blending looks for it; others do not count.
     const __m256i words = _mm256_castps_si256(
         _mm256_blendv_ps(_mm256_castsi256_ps(_mm256_permutevar8x32_epi32(lower, word)),
                          _mm256_castsi256_ps(_mm256_permutevar8x32_epi32(upper, word)),
@@ -76,7 +76,7 @@ CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t siz
     const auto in = static_cast<unsigned>(
         _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_sllv_epi32(words, bit))));
     const __m256i chosen = chosen_lanes_avx2(in);
-    const __m256i rank = _mm256_add_epi32(_mm256_and_si256(members, place), first);
+    const __m256i rank = _mm256_add_epi32(places, first);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(ranks + found),
                         _mm256_permutevar8x32_epi32(rank, chosen));
     if constexpr (std::is_pointer_v<ShareOf>)
@@ -94,17 +94,17 @@ CQRF_AVX2 inline std::size_t find_avx2(const std::uint16_t* low, std::size_t siz
 struct FindMembers {
   template <Isa kIsa, class ShareOf>
   CQRF_KERNEL static std::size_t run(const std::uint16_t* low, std::size_t size,
-                                     const PlaceFilter& filter, Rank block, const ShareOf& share_of,
-                                     Rank* ranks, float* shares) {
+                                     const LevelFilter& filter, int shift, Rank block,
+                                     const ShareOf& share_of, Rank* ranks, float* shares) {
 #if CQRF_X86
     if constexpr (kIsa == Isa::kAvx512)
-      return find_avx512(low, size, filter, block, share_of, ranks, shares);
+      return find_avx512(low, size, filter, shift, block, share_of, ranks, shares);
 #endif
     std::size_t found = 0;
     std::size_t i = 0;
 #if CQRF_X86
     if constexpr (kIsa == Isa::kAvx2) {
-      found = find_avx2(low, size, filter, block, share_of, ranks, shares);
+      found = find_avx2(low, size, filter, shift, block, share_of, ranks, shares);
       i = size / 8 * 8;
     }
 #endif
@@ -114,7 +114,7 @@ struct FindMembers {
         shares[found] = share_of[i];
       else
         shares[found] = share_of;
-      found += filter.has(low[i]);
+      found += filter.has(low[i], shift);
     }
     return found;
   }
@@ -157,17 +157,16 @@ void RankLookup::look_up(std::span<const Leaf> leaves) {
   n_found_ = levels_.size();
 }
 
-// The levels that wait, by blocks or cells.
+// The levels that wait, by blocks or runs of cells.
 void RankLookup::divide() {
   parts_.clear();
   std::sort(levels_.begin() + static_cast<std::ptrdiff_t>(n_found_), levels_.end());
-  const int part_bits = gathered_ ? gathered_->cell_shift() : kPlaceBits;
   for (std::size_t i = n_found_; i < levels_.size(); ++i) {
     const std::size_t begin = std::size_t{levels_[i]} << shift_;
-    const std::size_t number = begin >> part_bits;
-    if (parts_.empty() || parts_.back().number != number)
-      parts_.push_back({number, PlaceFilter(part_bits)});
-    parts_.back().filter.add(begin, level_size());
+    const std::size_t number =
+        gathered_ ? gathered_->first_of_run(begin >> gathered_->cell_shift()) : begin >> kPlaceBits;
+    if (parts_.empty() || parts_.back().number != number) parts_.push_back({number, {}});
+    parts_.back().filter.add(levels_[i] % per_block());
   }
 }
 
@@ -206,8 +205,8 @@ void RankLookup::find(const Part& part, std::size_t block, const std::uint16_t* 
     shares_.resize(ranks_.size());
   }
   n_members_ +=
-      dispatch<FindMembers>(isa_, low, size, part.filter, static_cast<Rank>(block), share_of,
-                            ranks_.data() + n_members_, shares_.data() + n_members_);
+      dispatch<FindMembers>(isa_, low, size, part.filter, shift_, static_cast<Rank>(block),
+                            share_of, ranks_.data() + n_members_, shares_.data() + n_members_);
 }
 
 // Weights of the levels that wait, from the members that were found. What the others add is not

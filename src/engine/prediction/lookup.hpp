@@ -1,8 +1,7 @@
 // The weights of single ranks, looked up among the members of a test point's leaves.
 //
-// Ranks are asked for by levels (levels.hpp). A filter of 512 bits, for as many runs of places,
-// tells most of the members that are not asked for, many at once; the others are looked up one by
-// one.
+// Ranks are asked for by levels (levels.hpp). A filter of 512 bits tells most of the members that
+// are not asked for, many at once; the others are looked up one by one.
 #pragma once
 
 #include <algorithm>
@@ -17,28 +16,18 @@
 
 namespace cqrf {
 
-// Some places of a block of ranks, or of a cell.
-struct PlaceFilter {
-  static constexpr int kBits = 9;  // of them, as a power of two
+// Some levels of a block of ranks: those with the same last bits are taken for each other.
+struct LevelFilter {
+  static constexpr std::size_t kBits = 512;
 
-  explicit PlaceFilter(int place_bits)
-      : mask(static_cast<std::uint16_t>((1u << place_bits) - 1)),
-        shift(std::max(0, place_bits - kBits)) {}
-
-  void add(std::size_t begin, std::size_t size) {
-    for (std::size_t bit = (begin & mask) >> shift; bit <= ((begin & mask) + size - 1) >> shift;
-         ++bit)
-      words[bit / 32] |= std::uint32_t{1} << bit % 32;
-  }
-  // Whether the place of a member may be one of them.
-  bool has(std::uint16_t low) const {
-    const std::size_t bit = (low & mask) >> shift;
-    return words[bit / 32] >> bit % 32 & 1;
+  void add(std::size_t level) { words[level % kBits / 32] |= std::uint32_t{1} << level % 32; }
+  // Whether a member may be in one of them.
+  bool has(std::uint16_t low, int shift) const {
+    const std::size_t level = static_cast<std::size_t>(low & kPlace) >> shift;
+    return words[level % kBits / 32] >> level % 32 & 1;
   }
 
-  std::uint16_t mask;
-  int shift;
-  std::array<std::uint32_t, (1 << kBits) / 32> words{};
+  std::array<std::uint32_t, kBits / 32> words{};
 };
 
 class RankLookup {
@@ -63,10 +52,10 @@ class RankLookup {
 
  private:
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
-  // A block of ranks (members.hpp), or a cell, and what is asked for there.
+  // A block of ranks (members.hpp), or the first cell of a run, and what is asked for there.
   struct Part {
     std::size_t number;
-    PlaceFilter filter;
+    LevelFilter filter;
   };
 
   std::size_t level_size() const { return std::size_t{1} << shift_; }
