@@ -108,10 +108,11 @@ void check_cells_between(const Planted& planted, std::size_t n_ranks, Random& ra
   Monitor monitor;
   const Cells whole(planted.forest, bounds, planted.censored(), 2, monitor);
   Cells written(bounds, planted.censored());
+  CellCounts counts(bounds, planted.censored());
   for (int i = 0; i < 2; ++i) {
     const auto ids = planted.some_leaves(random);
     check_leaves(planted, whole, planted.found(whole, ids), bounds, ids);
-    written.write(planted.forest, ids.data());
+    written.write(planted.forest, ids.data(), counts);
     std::vector<Cells::Found> found;
     for (std::size_t t = 0; t < ids.size(); ++t)
       found.push_back(written.find_written(planted.forest, t));

@@ -136,113 +136,6 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
   return nullptr;
 }
 
-// What a leaf has in every cell.
-class Cells::Counts {
- public:
-  explicit Counts(const Cells& cells)
-      : cells_(cells), isa_(isa()), n_kinds_(cells.layout_.censored ? 4 : 1), sums_(cells.size()) {
-    for (auto& numbers : numbers_) numbers.resize(cells.size());
-    for (std::size_t k = 0; k < cells.size(); ++k)
-      size_.push_back(static_cast<std::int32_t>(cells.bounds_[k + 1] - cells.bounds_[k]));
-  }
-
-  void count(const Forest& forest, const Leaf& leaf) {
-    std::ranges::fill(sums_, Sums{});
-    forest.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
-      const Rank first = static_cast<Rank>(block << kPlaceBits);
-      std::size_t i = 0;
-      for (; i + 2 <= low.size(); i += 2) {
-        add(first, low[i], 0);
-        add(first, low[i + 1], 1);
-      }
-      if (i < low.size()) add(first, low[i], 0);
-    });
-    dispatch<Tell>(isa_, *this);
-  }
-
-  // Of members, (cells,).
-  std::span<const std::int32_t> all() const { return numbers_[0]; }
-
-  // Moves what fits its bytes to a record. Returns whether anything is left.
-  bool move_to(std::uint8_t* record) {
-    std::int32_t left = 0;
-    for (std::size_t j = 0; j < n_kinds_; ++j)
-      left |= dispatch<Take>(isa_,
-                             j < 2 ? std::numeric_limits<std::uint8_t>::max()
-                                   : std::numeric_limits<std::int8_t>::max(),
-                             numbers_[j], record + j * cells_.size());
-    return left != 0;
-  }
-
- private:
-  // A sum has the number of members from this bit on, and twice that of their places below, which
-  // is one addition.
-  static constexpr int kNumber = 40;
-
-  void add(Rank first, std::uint16_t low, std::size_t turn) {
-    const Rank rank = first + (low & kPlace);
-    const std::size_t cell = cells_.cell_with(rank);
-    const std::uint64_t place = 2 * (rank - cells_.bounds_[cell]) + 1;
-    sums_[cell][turn][low >> kPlaceBits] += (std::uint64_t{1} << kNumber) + place;
-  }
-
-  // Tells numbers from sums.
-  struct Tell {
-    template <Isa>
-    CQRF_KERNEL static void run(Counts& self) {
-      for (std::size_t k = 0; k < self.size_.size(); ++k)
-        self.numbers_[0][k] = number(self.sum(1, k)) + number(self.sum(0, k));
-      if (self.n_kinds_ == 1) return;
-      for (std::size_t k = 0; k < self.size_.size(); ++k) {
-        const std::int32_t size = self.size_[k];
-        self.numbers_[1][k] = number(self.sum(0, k));
-        self.numbers_[2][k] = units(self.sum(1, k), size);
-        self.numbers_[3][k] = units(self.sum(0, k), size);
-      }
-    }
-  };
-
-  std::uint64_t sum(std::size_t event, std::size_t cell) const {
-    return sums_[cell][0][event] + sums_[cell][1][event];
-  }
-  static std::int32_t number(std::uint64_t sum) {
-    return static_cast<std::int32_t>(sum >> kNumber);
-  }
-  // How far members are from the middle of the cell, in units of kPlaceUnit.
-  static std::int32_t units(std::uint64_t sum, std::int32_t size) {
-    const std::int32_t half_ranks = static_cast<std::int32_t>(sum) - size * number(sum);
-    const float units = static_cast<float>(half_ranks) /
-                        (static_cast<float>(2 * kPlaceUnit) * static_cast<float>(size));
-    return static_cast<std::int32_t>(units + (units < 0 ? -0.5f : 0.5f));
-  }
-
-  // Moves as much of some numbers as fits bytes. Returns what is left, some bits or none.
-  struct Take {
-    template <Isa>
-    CQRF_KERNEL static std::int32_t run(std::int32_t most, std::span<std::int32_t> numbers,
-                                        std::uint8_t* to) {
-      std::int32_t left = 0;
-      for (std::size_t k = 0; k < numbers.size(); ++k) {
-        const std::int32_t taken = std::clamp(numbers[k], -most, most);
-        numbers[k] -= taken;
-        left |= numbers[k];
-        to[k] = static_cast<std::uint8_t>(taken);
-      }
-      return left;
-    }
-  };
-
-  const Cells& cells_;
-  Isa isa_;
-  std::size_t n_kinds_;  // of numbers
-  std::vector<std::int32_t> size_;
-  // Of censorings and events, twice, in turn: additions to the same would wait for each other.
-  using Sums = std::array<std::array<std::uint64_t, 2>, 2>;
-  std::vector<Sums> sums_;
-  // Members, censorings, and distances of events and of censorings from the middle of the cell.
-  std::array<std::vector<std::int32_t>, 4> numbers_;
-};
-
 // Some leaves of a tree, whose records stand one after the other.
 struct Cells::Leaves {
   std::size_t tree;
@@ -251,16 +144,7 @@ struct Cells::Leaves {
   std::size_t first;  // number of the first record
 };
 
-Cells::Cells(const CellBounds& bounds, bool censored)
-    : bounds_(bounds), layout_(bounds.size() - 1, censored) {
-  constexpr std::size_t kMostRuns = 8192;
-  while (n_runs(bounds.back(), run_shift_) > kMostRuns) ++run_shift_;
-  std::uint16_t cell = 0;
-  for (std::size_t run = 0; run < n_runs(bounds.back(), run_shift_); ++run) {
-    while (bounds[cell + 1u] <= run << run_shift_) ++cell;
-    first_cell_.push_back(cell);
-  }
-}
+Cells::Cells(const CellBounds& bounds, bool censored) : layout_(bounds.size() - 1, censored) {}
 
 Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Monitor& monitor)
     : Cells(forest, equal_cells(forest.n_rows, shift), censored, n_threads, monitor) {
@@ -277,7 +161,7 @@ Cells::Cells(const Forest& forest, const CellBounds& bounds, bool censored, int 
   };
   std::vector<std::vector<Line>> more(forest.n_trees());
   parallel_for(forest.n_trees(), n_threads, monitor, [&](std::size_t t, int) {
-    Counts counts(*this);
+    CellCounts counts(bounds, censored);
     more[t] = write(forest, leaves(t), counts);
   });
   for (std::size_t t = 0; t < more.size(); ++t) append(more[t], leaves(t));
@@ -285,10 +169,9 @@ Cells::Cells(const Forest& forest, const CellBounds& bounds, bool censored, int 
   data_.resize(data_.size() + 1);
 }
 
-void Cells::write(const Forest& forest, const LeafId* leaves) {
+void Cells::write(const Forest& forest, const LeafId* leaves, CellCounts& counts) {
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = forest.n_trees();
-  Counts counts(*this);
   data_.resize(trees * layout_.lines);
   for (std::size_t t = 0; t < trees; ++t) {
     if (t + kAhead < trees) forest.prefetch(forest.leaf(t + kAhead, leaves[t + kAhead]));
@@ -317,7 +200,8 @@ void Cells::append(const std::vector<Line>& more, const Leaves& leaves) {
 
 // Writes the records of some leaves. Returns those of numbers that did not fit, which are told by
 // their place in them, from one on.
-std::vector<Cells::Line> Cells::write(const Forest& forest, const Leaves& leaves, Counts& counts) {
+std::vector<Cells::Line> Cells::write(const Forest& forest, const Leaves& leaves,
+                                      CellCounts& counts) {
   std::vector<Line> more;
   for (LeafId id = leaves.begin; id < leaves.end; ++id) {
     const Leaf leaf = forest.leaf(leaves.tree, id);

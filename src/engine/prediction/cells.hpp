@@ -25,15 +25,15 @@
 #include "../parallel.hpp"
 #include "../prefetch.hpp"
 #include "../simd.hpp"
-#include "cell_bounds.hpp"
+#include "cell_counts.hpp"
 #include "forest.hpp"
 
 namespace cqrf {
 
 class Cells {
  public:
-  static constexpr int kLevelBits = 8;        // levels of a cell, as a power of two, at most
-  static constexpr double kPlaceUnit = 0.25;  // of a cell, in which places are told
+  static constexpr int kLevelBits = 8;  // levels of a cell, as a power of two, at most
+  static constexpr double kPlaceUnit = CellCounts::kPlaceUnit;
   // With censoring, the leaves of a test point together have at least so many members in a cell, in
   // the mean. The order of fewer is known less well, and they are soon added up.
   static constexpr std::size_t kFewestMembers = 32;
@@ -77,9 +77,10 @@ class Cells {
   Cells(const Forest& forest, const CellBounds& bounds, bool censored, int n_threads,
         Monitor& monitor);
 
-  // Of no leaf, and then of one in every tree, (trees,), in place of others.
+  // Of no leaf, and then of one in every tree, (trees,), in place of others. `counts` are of the
+  // same cells.
   Cells(const CellBounds& bounds, bool censored);
-  void write(const Forest& forest, const LeafId* leaves);
+  void write(const Forest& forest, const LeafId* leaves, CellCounts& counts);
 
   std::size_t size() const { return layout_.n_cells; }
   std::size_t bytes() const { return data_.size() * sizeof(Line); }
@@ -183,25 +184,12 @@ class Cells {
     }
   }
 
-  std::size_t cell_with(Rank rank) const {
-    std::size_t cell = first_cell_[rank >> run_shift_];
-    // Most runs have no bound or one: without a branch for that.
-    cell += rank >= bounds_[cell + 1];
-    while (rank >= bounds_[cell + 1]) ++cell;
-    return cell;
-  }
-
   static double order(const Sums& sums, std::size_t cell);
-  class Counts;
   struct Leaves;
-  std::vector<Line> write(const Forest& forest, const Leaves& leaves, Counts& counts);
+  std::vector<Line> write(const Forest& forest, const Leaves& leaves, CellCounts& counts);
   void append(const std::vector<Line>& more, const Leaves& leaves);
 
-  CellBounds bounds_;
   int shift_ = 0;
-  // The cell with the first one of every run of 2^run_shift_ ranks.
-  int run_shift_ = 0;
-  std::vector<std::uint16_t> first_cell_;
   Layout layout_;
   std::vector<Line, HugePages<Line>> data_;  // (leaves and more, layout_.lines)
 };

@@ -41,6 +41,7 @@ GridCurve::GridCurve(const Forest& forest, const TargetView& target, const Grid&
       grid_(grid),
       isa_(isa()),
       own_(grid.bounds, grid.censored),
+      counts_(grid.bounds, grid.censored),
       gathered_(forest, cells()),
       behind_(n_cells()),
       factor_(n_cells()),
@@ -53,7 +54,7 @@ GridCurve::GridCurve(const Forest& forest, const TargetView& target, const Grid&
 
 void GridCurve::make(const LeafId* leaves) {
   if (next_ == leaves) ask_for_next();  // there was none before it
-  if (!grid_.whole) own_.write(forest_, leaves);
+  if (!grid_.whole) own_.write(forest_, leaves, counts_);
   const std::size_t trees = forest_.n_trees();
   found_.resize(trees);
   for (std::size_t t = 0; t < trees; ++t)
@@ -105,7 +106,7 @@ void GridCurve::settle_doubts() {
   ask_for_next();
   doubtful_.clear();
   for (std::size_t k = 0; k < n_cells(); ++k) {
-    if (!in_doubt(k, kShareOfRows * rows)) continue;
+    if (k == typical || !in_doubt(k, kShareOfRows * rows)) continue;
     // Cells next to each other are looked into together.
     if (!doubtful_.empty() && doubtful_.back().end == k && bounds[k] % kBlockRows != 0 &&
         bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun)

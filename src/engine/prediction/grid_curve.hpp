@@ -63,6 +63,7 @@ class GridCurve {
   const Grid& grid_;
   Isa isa_;
   Cells own_;  // of one test point
+  CellCounts counts_;
   GatheredMembers gathered_;
   const LeafId* next_ = nullptr;
   std::vector<Cells::Found> found_;
