@@ -9,9 +9,8 @@
 namespace cqrf {
 namespace {
 
-// Cells that are looked into together have no more ranks than that, whose weights stay in the first
-// cache.
-constexpr std::size_t kLongestRun = 4096;
+// Cells that are looked into together have no more ranks than that, most of which have no weight.
+constexpr std::size_t kLongestRun = 16384;
 
 // The leaves of a test point together have at least so many members in a cell, in the mean.
 constexpr std::size_t kFewestMembers = 64;
@@ -102,11 +101,12 @@ void GridCurve::multiply() {
 void GridCurve::settle_doubts() {
   const auto& bounds = grid_.bounds;
   const std::size_t typical = typical_cell();
-  const double rows = look_into(std::array{Range{typical, typical + 1}});
+  look_into(std::array{Range{typical, typical + 1}});
+  const double rows = kShareOfRows * rows_by_weight();
   ask_for_next();
   doubtful_.clear();
   for (std::size_t k = 0; k < n_cells(); ++k) {
-    if (k == typical || !in_doubt(k, kShareOfRows * rows)) continue;
+    if (k == typical || !in_doubt(k, rows)) continue;
     // Cells next to each other are looked into together.
     if (!doubtful_.empty() && doubtful_.back().end == k && bounds[k] % kBlockRows != 0 &&
         bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun)
@@ -119,9 +119,9 @@ void GridCurve::settle_doubts() {
 }
 
 // One whose rows tell how many there are to a unit of weight: the lightest one that is not lighter
-// than the mean and has some hundred members, so that no more have to be read; or the heaviest.
+// than the mean and has some 500 members, so that no more have to be read; or the heaviest.
 std::size_t GridCurve::typical_cell() const {
-  constexpr double kEnough = 256;
+  constexpr double kEnough = 512;
   double members = 0;
   for (const Cells::Found& leaf : found_) members += 1 / double{leaf.share};
   const double sum = behind_[0] + double{sums_.all[0]};
@@ -145,25 +145,27 @@ bool GridCurve::in_doubt(std::size_t cell, double rows) const {
                               std::min(rows, static_cast<double>(times) / std::sqrt(pairs)));
 }
 
-// Makes the factors of some cells exact. Returns how many rows there are to a unit of weight.
-double GridCurve::look_into(std::span<const Range> cells) {
+// How many rows there are to a unit of weight, in the cell that was looked into last.
+double GridCurve::rows_by_weight() const {
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < weights_.size; ++i) {
+    const double weight = weights_.events[i] + weights_.censored[i];
+    sum += weight;
+    squares += weight * weight;
+  }
+  return sum / squares;
+}
+
+// Makes the factors of some cells exact.
+void GridCurve::look_into(std::span<const Range> cells) {
   for (const Range& run : cells) {
     const Rank begin = grid_.bounds[run.begin];
     prefetch(target_.event.data() + begin, grid_.bounds[run.end] - begin);
   }
   gathered_.clear();
   gathered_.gather(found_, cells);
-  double sum = 0;
-  double squares = 0;
-  for (const Range& run : cells) {
-    make_exact(run);
-    for (std::size_t i = 0; i < weights_.size; ++i) {
-      const double w = weights_.events[i] + weights_.censored[i];
-      sum += w;
-      squares += w * w;
-    }
-  }
-  return sum / squares;
+  for (const Range& run : cells) make_exact(run);
 }
 
 // The same of cells that were gathered.

@@ -53,7 +53,8 @@ class GridCurve {
   void ask_for_next();
   void multiply();
   void settle_doubts();
-  double look_into(std::span<const Range> cells);
+  void look_into(std::span<const Range> cells);
+  double rows_by_weight() const;
   void make_exact(Range cells);
   std::size_t typical_cell() const;
   bool in_doubt(std::size_t cell, double rows) const;
