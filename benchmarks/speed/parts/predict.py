@@ -77,7 +77,9 @@ class Predict(Part):
                 )
                 for what in (FIRST, *OTHERS, FIRST_TIME)
             ]
-            others = round_robin(answers, run.scale.repeats)
+            others = round_robin(answers[:-1], run.scale.repeats)
+            # After all others: new times take the place of those that were asked for before.
+            others += round_robin(answers[-1:], run.scale.repeats)
         return {
             "timings": [asdict(each) for each in peers],
             "answers": [asdict(each) for each in others],
