@@ -211,6 +211,14 @@ class BoundForest {
   }
 
  private:
+  // Another thread that makes cells may take seconds.
+  std::unique_lock<std::timed_mutex> lock_cells(Monitor& monitor) const {
+    std::unique_lock lock(cells_mutex_, std::defer_lock);
+    while (!lock.try_lock_for(Monitor::kInterval))
+      if (monitor.stopped()) throw Stopped{};
+    return lock;
+  }
+
   Table<std::uint32_t> nodes_;
   Vector<std::int64_t> node_offset_;
   Table<std::uint64_t> subsets_;
@@ -223,18 +231,10 @@ class BoundForest {
   std::optional<Table<std::uint16_t>> block_counts_;
   Vector<Bin> missing_;
   Forest forest_;
-  // Another thread that makes cells may take seconds.
-  std::unique_lock<std::timed_mutex> lock_cells(Monitor& monitor) const {
-    std::unique_lock lock(cells_mutex_, std::defer_lock);
-    while (!lock.try_lock_for(Monitor::kInterval))
-      if (monitor.stopped()) throw Stopped{};
-    return lock;
-  }
-
+  bool cells_fit_;
   mutable std::timed_mutex cells_mutex_;
   mutable std::shared_ptr<const Cells> cells_;
   mutable std::size_t most_cells_ = 0;
-  bool cells_fit_;
   mutable CellBounds grid_bounds_;  // of the last grid, and what leaves hold there, or null
   mutable std::shared_ptr<const Cells> grid_cells_;
   mutable std::size_t grid_points_ = 0;  // test points that asked for it
