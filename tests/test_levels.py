@@ -214,7 +214,24 @@ def test_survival_at_times(resolution, ties):
     check_survival(fit(3000, ties=ties), draw(40, seed=1)[0], resolution)
 
 
-def test_answers_do_not_depend_on_threads_or_instructions():
+@pytest.fixture
+def each_isa():
+    """Force all instructions that the processor has, one after the other."""
+    best = _engine.isa()
+
+    def forced():
+        for name in ("portable", "avx2", "avx512"):
+            try:
+                _engine.force_isa(name)
+            except ValueError:
+                continue
+            yield name
+
+    yield forced
+    _engine.force_isa(best)
+
+
+def test_answers_do_not_depend_on_threads_or_instructions(each_isa):
     forest = fit(5000).set_params(time_resolution=500)
     X = draw(200, seed=1)[0]
     times = np.quantile(forest.target_.times, np.linspace(0.1, 0.9, 30))
@@ -226,16 +243,8 @@ def test_answers_do_not_depend_on_threads_or_instructions():
 
     expected = answers()
     np.testing.assert_array_equal(forest.set_params(n_jobs=2).predict(X, TAUS), expected[:, :7])
-    best = _engine.isa()
-    try:
-        for name in ("portable", "avx2", "avx512"):
-            try:
-                _engine.force_isa(name)
-            except ValueError:
-                continue
-            np.testing.assert_array_equal(answers(), expected)
-    finally:
-        _engine.force_isa(best)
+    for _ in each_isa():
+        np.testing.assert_array_equal(answers(), expected)
 
 
 def fit_large_leaves(n=40_000, **params):
@@ -310,24 +319,16 @@ class TestGrid:
         assert leaves <= asked < leaves + 4
 
     @pytest.mark.parametrize("censored", [0.0, 0.4])
-    def test_threads_and_instructions(self, censored):
+    def test_threads_and_instructions(self, censored, each_isa):
         forest = self.fit(censored=censored)
         X = draw(2 * self.LEAVES, seed=1)[0]
         times = self.times(forest)
         expected = forest.set_params(n_jobs=1).predict_survival_function(X, times=times)
-        best = _engine.isa()
-        try:
-            for name in ("portable", "avx2", "avx512"):
-                try:
-                    _engine.force_isa(name)
-                except ValueError:
-                    continue
-                for n_jobs in (1, 2):
-                    again = self.fit(censored=censored, n_jobs=n_jobs)
-                    found = again.predict_survival_function(X, times=times)
-                    np.testing.assert_array_equal(found, expected)
-        finally:
-            _engine.force_isa(best)
+        for _ in each_isa():
+            for n_jobs in (1, 2):
+                again = self.fit(censored=censored, n_jobs=n_jobs)
+                found = again.predict_survival_function(X, times=times)
+                np.testing.assert_array_equal(found, expected)
 
     def test_small_leaves_have_none(self):
         forest = fit(40_000, n_estimators=2, min_samples_leaf=20)
@@ -450,24 +451,16 @@ class TestCells:
         )
         check_everything(forest, draw(5, seed=seed + 1)[0], n)
 
-    def test_threads_and_instructions(self):
+    def test_threads_and_instructions(self, each_isa):
         forest = fit_large_leaves(time_resolution=RESOLUTION)
         X = draw(200, seed=1)[0]
         expected = forest.predict(X, TAUS)
-        best = _engine.isa()
-        try:
-            for name in ("portable", "avx2", "avx512"):
-                try:
-                    _engine.force_isa(name)
-                except ValueError:
-                    continue
-                for n_jobs in (1, 2, 3, 8):
-                    forget_engines(forest)
-                    found = forest.set_params(n_jobs=n_jobs).predict(X, TAUS)
-                    assert uses_cells(forest)
-                    np.testing.assert_array_equal(found, expected)
-        finally:
-            _engine.force_isa(best)
+        for _ in each_isa():
+            for n_jobs in (1, 2, 3, 8):
+                forget_engines(forest)
+                found = forest.set_params(n_jobs=n_jobs).predict(X, TAUS)
+                assert uses_cells(forest)
+                np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(
             np.stack([forest.predict(x[None], TAUS)[0] for x in X[:40]]), expected[:40]
         )

@@ -98,13 +98,17 @@ void check_cells(const Planted& planted, int shift, Random& random) {
   check_leaves(planted, cells, planted.found(cells, ids), bounds, ids);
 }
 
+std::vector<std::size_t> some_ranks(std::uint32_t n, std::size_t size, Random& random) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t i = 0; i < size; ++i) ranks.push_back(random.below(n + 1));
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
 // Between some ranks: of all leaves, and of those of one test point after another.
 void check_cells_between(const Planted& planted, std::size_t n_ranks, Random& random) {
   const auto n = static_cast<std::uint32_t>(planted.outcome.size());
-  std::vector<std::size_t> ranks;
-  for (std::size_t i = 0; i < n_ranks; ++i) ranks.push_back(random.below(n + 1));
-  std::ranges::sort(ranks);
-  const CellBounds bounds = cells_between(n, ranks);
+  const CellBounds bounds = cells_between(n, some_ranks(n, n_ranks, random));
   Monitor monitor;
   const Cells whole(planted.forest, bounds, planted.censored(), 2, monitor);
   Cells written(bounds, planted.censored());
@@ -179,9 +183,7 @@ TEST(cells_between_ranks) {
   Random random(5);
   for (const std::uint32_t n : {1u, 63u, 1000u, 40'000u, 1'000'000u})
     for (const std::size_t size : {0u, 1u, 5u, 200u}) {
-      std::vector<std::size_t> ranks;
-      for (std::size_t i = 0; i < size; ++i) ranks.push_back(random.below(n + 1));
-      std::ranges::sort(ranks);
+      const auto ranks = some_ranks(n, size, random);
       const CellBounds bounds = cells_between(n, ranks);
       CHECK_EQ(bounds.front(), 0u);
       CHECK_EQ(bounds.back(), n);

@@ -101,12 +101,17 @@ TEST(faults_memory_while_choosing_the_leaf_size) {
   check_shortages(work, 30);
 }
 
+// A forest, and rows for it to answer.
+struct Ready {
+  TrainingSet set{kRows, 3, 6, 1};
+  ForestData arrays{set, set.bootstrap(), test::grow_options("mse", 1), kTrees};
+  Forest forest = arrays.view();
+  TargetView target = set.outcome.target();
+  ForestSource source{forest, target, set.feature.bins};
+};
+
 TEST(faults_memory_while_predicting) {
-  const TrainingSet set(kRows, 3, 6, 1);
-  const ForestData arrays(set, set.bootstrap(), test::grow_options("mse", 1), kTrees);
-  const Forest forest = arrays.view();
-  const TargetView target = set.outcome.target();
-  const ForestSource source(forest, target, set.feature.bins);
+  const auto& [set, arrays, forest, target, source] = Ready();
   const std::vector<double> levels{0.9, 0.5};
   const std::vector<double> points(kRows, 1.0);
   for (const char* kind : {"beran", "knn", "kernel", "marginal"}) {
@@ -135,11 +140,7 @@ TEST(faults_memory_while_predicting) {
 }
 
 TEST(faults_memory_while_predicting_on_levels) {
-  const TrainingSet set(kRows, 3, 6, 1);
-  const ForestData arrays(set, set.bootstrap(), test::grow_options("mse", 1), kTrees);
-  const Forest forest = arrays.view();
-  const TargetView target = set.outcome.target();
-  const ForestSource source(forest, target, set.feature.bins);
+  const auto& [set, arrays, forest, target, source] = Ready();
   const std::vector<double> levels{0.9, 0.5};
   for (const bool by_cells : {false, true}) {
     const std::function<std::vector<double>()> work = [&] {
@@ -163,11 +164,7 @@ TEST(faults_memory_while_predicting_on_levels) {
 }
 
 TEST(faults_memory_while_predicting_on_a_grid) {
-  const TrainingSet set(kRows, 3, 6, 1);
-  const ForestData arrays(set, set.bootstrap(), test::grow_options("mse", 1), kTrees);
-  const Forest forest = arrays.view();
-  const TargetView target = set.outcome.target();
-  const ForestSource source(forest, target, set.feature.bins);
+  const auto& [set, arrays, forest, target, source] = Ready();
   const std::vector<double> times{target.times[3], target.times[10]};
   for (const bool of_all : {false, true}) {
     const std::function<std::vector<double>()> work = [&] {

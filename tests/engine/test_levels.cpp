@@ -124,13 +124,25 @@ void check_quantiles(const Planted& planted, Whole& whole, const Exact& exact,
   }
 }
 
-template <class Whole>
-void check_survival(const Planted& planted, Whole& whole, const Exact& exact,
-                    const std::vector<LeafId>& ids, std::size_t every) {
+// Some of the times, one before all of them and one behind.
+std::vector<double> some_times(const Planted& planted, std::size_t every) {
   std::vector<double> times{-1.0};
   for (std::size_t k = 0; k < planted.outcome.times.size(); k += every)
     times.push_back(planted.outcome.times[k]);
   times.push_back(1e9);
+  return times;
+}
+
+void check_probabilities(const std::vector<double>& found, const std::vector<double>& times,
+                         bool left_limit, const Exact& exact) {
+  for (std::size_t j = 0; j < times.size(); ++j)
+    CHECK_NEAR(found[j], left_limit ? exact.before(times[j]) : exact.after(times[j]), kBound);
+}
+
+template <class Whole>
+void check_survival(const Planted& planted, Whole& whole, const Exact& exact,
+                    const std::vector<LeafId>& ids, std::size_t every) {
+  const std::vector<double> times = some_times(planted, every);
   for (const bool left_limit : {false, true}) {
     std::vector<double> found(times.size());
     const LevelGridAnswer answer(planted.target, times, left_limit, found.data());
@@ -138,8 +150,7 @@ void check_survival(const Planted& planted, Whole& whole, const Exact& exact,
     Curve part;
     whole.make(ids.data());
     answer.take(0, whole, part, worker);
-    for (std::size_t j = 0; j < times.size(); ++j)
-      CHECK_NEAR(found[j], left_limit ? exact.before(times[j]) : exact.after(times[j]), kBound);
+    check_probabilities(found, times, left_limit, exact);
   }
 }
 
@@ -186,10 +197,7 @@ std::vector<std::vector<LeafId>> points(const Planted& planted, Random& random) 
 // Probabilities between the times that are asked for, from the cells of all leaves, and of those of
 // each test point.
 void check_on_grid(const Planted& planted, std::size_t every, Random& random) {
-  const auto& all = planted.outcome.times;
-  std::vector<double> times{-1.0};
-  for (std::size_t k = 0; k < all.size(); k += every) times.push_back(all[k]);
-  times.push_back(1e9);
+  const std::vector<double> times = some_times(planted, every);
   for (const bool left_limit : {false, true}) {
     std::vector<double> found(times.size());
     std::vector<double> again(times.size());
@@ -211,8 +219,7 @@ void check_on_grid(const Planted& planted, std::size_t every, Random& random) {
       of_each.make(ids.data());
       second.take(0, of_each, part, worker);
       CHECK(found == again);
-      for (std::size_t j = 0; j < times.size(); ++j)
-        CHECK_NEAR(found[j], left_limit ? exact.before(times[j]) : exact.after(times[j]), kBound);
+      check_probabilities(found, times, left_limit, exact);
     }
   }
 }

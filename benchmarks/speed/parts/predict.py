@@ -69,17 +69,20 @@ class Predict(Part):
             each_or_none(workers, lambda worker: grow(run, worker, jobs[worker.name]))
             peers = round_robin(contenders(workers, jobs, "predict", rows=rows), run.scale.repeats)
             ours = workers[OURS_CENSORED]
-            answers = [
-                Contender(
-                    what,
-                    1,
-                    lambda calls, what=what: ours.ask("answer", what=what, rows=rows, calls=calls),
-                )
-                for what in (FIRST, *OTHERS, FIRST_TIME)
-            ]
-            others = round_robin(answers[:-1], run.scale.repeats)
-            # After all others: new times take the place of those that were asked for before.
-            others += round_robin(answers[-1:], run.scale.repeats)
+            others = []
+            # In the end, since new times take the place of those that were asked for before.
+            for together in ((FIRST, *OTHERS), (FIRST_TIME,)):
+                answers = [
+                    Contender(
+                        what,
+                        1,
+                        lambda calls, what=what: ours.ask(
+                            "answer", what=what, rows=rows, calls=calls
+                        ),
+                    )
+                    for what in together
+                ]
+                others += round_robin(answers, run.scale.repeats)
         return {
             "timings": [asdict(each) for each in peers],
             "answers": [asdict(each) for each in others],

@@ -194,6 +194,25 @@ class Cells {
   std::vector<Line, HugePages<Line>> data_;  // (leaves and more, layout_.lines)
 };
 
+// The leaves of the next test point, (trees,), whose cells memory is asked for once, where there
+// are any.
+class NextPoint {
+ public:
+  void expect(const LeafId* leaves) { leaves_ = leaves; }
+  void ask(const Forest& forest, const Cells* cells) {
+    if (!cells || !leaves_) return;
+    cells->prefetch(forest, leaves_);
+    leaves_ = nullptr;
+  }
+  // Of a test point that is begun: if there was none before it, nothing was asked for yet.
+  void begin(const LeafId* leaves, const Forest& forest, const Cells* cells) {
+    if (leaves == leaves_) ask(forest, cells);
+  }
+
+ private:
+  const LeafId* leaves_ = nullptr;
+};
+
 // By what S falls where events and censorings come together, with so much weight behind them:
 // `order` is by how much censorings come later than events, in the mean and of the whole length,
 // times both weights.

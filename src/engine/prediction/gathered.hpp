@@ -22,6 +22,14 @@ struct MemberRun {
   std::size_t size;
 };
 
+// Adds a cell behind the others: to the last run, if it follows that and `joins` it.
+inline void add_cell(std::size_t cell, bool joins, std::vector<Range>& runs) {
+  if (joins && !runs.empty() && runs.back().end == cell)
+    runs.back().end = cell + 1;
+  else
+    runs.push_back({cell, cell + 1});
+}
+
 class GatheredMembers {
  public:
   GatheredMembers(const Forest& forest, const Cells& cells)

@@ -40,31 +40,20 @@ GridCurve::GridCurve(const Forest& forest, const TargetView& target, const Grid&
       grid_(grid),
       isa_(isa()),
       own_(grid.bounds, grid.censored),
-      counts_(grid.bounds, grid.censored),
       gathered_(forest, cells()),
       behind_(n_cells()),
       factor_(n_cells()),
       before_(n_cells() + 1) {
-  std::size_t longest = kLongestRun;
-  for (std::size_t k = 0; k < n_cells(); ++k)
-    longest = std::max<std::size_t>(longest, grid.bounds[k + 1] - grid.bounds[k]);
-  weight_.assign(longest + kDrainRoom, 0.0f);
+  if (!grid.whole) counts_.emplace(grid.bounds, grid.censored);
 }
 
 void GridCurve::make(const LeafId* leaves) {
-  if (next_ == leaves) ask_for_next();  // there was none before it
-  if (!grid_.whole) own_.write(forest_, leaves, counts_);
+  next_.begin(leaves, forest_, grid_.whole.get());
+  if (counts_) own_.write(forest_, leaves, *counts_);
   const std::size_t trees = forest_.n_trees();
   found_.resize(trees);
   for (std::size_t t = 0; t < trees; ++t)
     found_[t] = grid_.whole ? cells().find(forest_, t, leaves[t]) : own_.find_written(forest_, t);
-}
-
-// Asks memory for the leaves of the next test point, once.
-void GridCurve::ask_for_next() {
-  if (!grid_.whole || !next_) return;
-  cells().prefetch(forest_, next_);
-  next_ = nullptr;
 }
 
 void GridCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
@@ -80,7 +69,7 @@ void GridCurve::survival_after(std::span<const std::size_t> ranks, double* survi
                                        : Cells::factor(sums_, k, behind_[k]);
   multiply();
   if (grid_.censored) settle_doubts();
-  ask_for_next();
+  next_.ask(forest_, grid_.whole.get());
   std::size_t cell = 0;
   for (std::size_t j = 0; j < ranks.size(); ++j) {
     while (grid_.bounds[cell] < ranks[j]) ++cell;
@@ -103,16 +92,14 @@ void GridCurve::settle_doubts() {
   const std::size_t typical = typical_cell();
   look_into(std::array{Range{typical, typical + 1}});
   const double rows = kShareOfRows * rows_by_weight();
-  ask_for_next();
+  next_.ask(forest_, grid_.whole.get());
   doubtful_.clear();
   for (std::size_t k = 0; k < n_cells(); ++k) {
     if (k == typical || !in_doubt(k, rows)) continue;
     // Cells next to each other are looked into together.
-    if (!doubtful_.empty() && doubtful_.back().end == k && bounds[k] % kBlockRows != 0 &&
-        bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun)
-      doubtful_.back().end = k + 1;
-    else
-      doubtful_.push_back({k, k + 1});
+    const bool joins = bounds[k] % kBlockRows != 0 && !doubtful_.empty() &&
+                       bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun;
+    add_cell(k, joins, doubtful_);
   }
   if (!doubtful_.empty()) look_into(doubtful_);
   multiply();
@@ -173,12 +160,9 @@ void GridCurve::make_exact(Range cells) {
   const Rank begin = grid_.bounds[cells.begin];
   const std::size_t size = grid_.bounds[cells.end] - begin;
   const MemberRun run = gathered_.run(cells.begin);
-  float* const weight = weight_.data();
-  const std::size_t place = begin & kPlace;
-  for (std::size_t i = 0; i < run.size; ++i) weight[(run.low[i] & kPlace) - place] += run.share[i];
   weights_.size = 0;
-  weights_.make_room(std::min(size, run.size));
-  drain(isa_, target_.event, weight, size, begin, weights_);
+  add_up(isa_, target_.event, std::span(run.low, run.size), run.share, size, begin, weight_,
+         weights_);
   window_.make(isa_, target_, weights_, 1, behind_[cells.end - 1], 0);
   ends_.assign(grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.begin + 1),
                grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.end + 1));

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +44,7 @@ class GridCurve {
   // Finds the leaf of a test point in every tree.
   void make(const LeafId* leaves);
   // Tells the next test point: memory is asked for its leaves when that of this one is there.
-  void expect(const LeafId* leaves) { next_ = leaves; }
+  void expect(const LeafId* leaves) { next_.expect(leaves); }
 
   // Sets S after the first `ranks[j]` ranks, for every j; ascending, and bounds of cells.
   void survival_after(std::span<const std::size_t> ranks, double* survival);
@@ -50,7 +52,6 @@ class GridCurve {
  private:
   const Cells& cells() const { return grid_.whole ? *grid_.whole : own_; }
   std::size_t n_cells() const { return grid_.bounds.size() - 1; }
-  void ask_for_next();
   void multiply();
   void settle_doubts();
   void look_into(std::span<const Range> cells);
@@ -63,10 +64,10 @@ class GridCurve {
   const TargetView& target_;
   const Grid& grid_;
   Isa isa_;
-  Cells own_;  // of one test point
-  CellCounts counts_;
+  Cells own_;                         // of one test point,
+  std::optional<CellCounts> counts_;  // where those of all leaves are not there
   GatheredMembers gathered_;
-  const LeafId* next_ = nullptr;
+  NextPoint next_;
   std::vector<Cells::Found> found_;
   Cells::Sums sums_;
   // By cells.

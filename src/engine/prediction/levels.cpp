@@ -55,7 +55,7 @@ void LevelCurve::make_room() {
 }
 
 void LevelCurve::make(const LeafId* leaves) {
-  if (next_ == leaves) ask_for_next();  // there was none before it
+  next_.begin(leaves, forest_, cells_);
   if (filled_.empty()) make_room();
   for (std::size_t k = 0; k < n_chunks(); ++k) {
     if (!filled_[k]) continue;
@@ -76,13 +76,6 @@ void LevelCurve::make(const LeafId* leaves) {
     leaves_.resize(trees);
     for (std::size_t t = 0; t < trees; ++t) leaves_[t] = forest_.leaf(t, leaves[t]);
   }
-}
-
-// Asks memory for the cells of the next test point, once.
-void LevelCurve::ask_for_next() {
-  if (!cells_ || !next_) return;
-  cells_->prefetch(forest_, next_);
-  next_ = nullptr;
 }
 
 // Sums by cells; no chunk is filled.
@@ -184,15 +177,10 @@ bool LevelCurve::fill_wanted() {
   // Cells next to each other are gathered together: their members are, in every leaf.
   std::ranges::sort(wanted_);
   runs_.clear();
-  for (const std::uint32_t chunk : wanted_) {
-    const bool follows = !runs_.empty() && runs_.back().end == chunk;
-    if (follows && chunk * chunk_size() % per_block() != 0)
-      runs_.back().end = chunk + 1;
-    else
-      runs_.push_back({chunk, chunk + 1});
-  }
+  for (const std::uint32_t chunk : wanted_)
+    add_cell(chunk, chunk * chunk_size() % per_block() != 0, runs_);
   gathered_->gather(found_, runs_);
-  ask_for_next();
+  next_.ask(forest_, cells_);
   for (const Range& chunks : runs_) {
     const MemberRun run = gathered_->run(chunks.begin);
     const std::size_t block = chunks.begin * chunk_size() / per_block();

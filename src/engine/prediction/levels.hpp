@@ -78,7 +78,7 @@ class LevelCurve {
   void make(const LeafId* leaves);
   // Tells the next test point: memory is asked for what it needs first when the members of this one
   // are there, which would come later otherwise.
-  void expect(const LeafId* leaves) { next_ = leaves; }
+  void expect(const LeafId* leaves) { next_.expect(leaves); }
 
   // Looks up the members of the leaves around the levels in which S falls to each probability.
   void look_at(std::span<const double> probabilities);
@@ -115,7 +115,6 @@ class LevelCurve {
   }
 
   void make_room();
-  void ask_for_next();
   void add_cells();
   void fill_all();
   void split_at(std::span<const std::size_t> ranks);
@@ -153,7 +152,7 @@ class LevelCurve {
   Isa isa_;
   const Cells* cells_;
   std::span<const float> order_;
-  const LeafId* next_ = nullptr;  // leaves of the next test point
+  NextPoint next_;
   int shift_;
   int chunk_bits_;  // levels of a chunk, as a power of two: those of a cell
   std::size_t n_levels_;

@@ -154,11 +154,8 @@ void WindowLoader::take(Window& window) {
   for (Range ranks = window.ranks; ranks.begin < ranks.end; ranks.begin = block_end(ranks)) {
     const std::size_t n = block_end(ranks) - ranks.begin;
     const Taken taken = take_pieces({ranks.begin, ranks.begin + n});
-    if (weight_.size() < n + kDrainRoom) weight_.resize(n + kDrainRoom, 0.0f);
-    const std::size_t first = ranks.begin & kPlace;
-    for (std::size_t i = 0; i < taken.size; ++i) weight_[(low_[i] & kPlace) - first] += share_[i];
-    window.weights.make_room(window.weights.size + std::min(taken.size, n));
-    drain(isa_, event_, weight_.data(), n, static_cast<Rank>(ranks.begin), window.weights);
+    add_up(isa_, event_, std::span(low_).first(taken.size), share_.data(), n,
+           static_cast<Rank>(ranks.begin), weight_, window.weights);
     if (ranks.begin == window.ranks.begin) window.before = taken.before;
     window.behind = taken.behind;
   }

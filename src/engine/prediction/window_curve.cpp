@@ -105,6 +105,17 @@ void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::siz
   to.size += dispatch<Drain>(isa, event.data() + first, weight, n, first, drained);
 }
 
+void add_up(Isa isa, std::span<const std::uint8_t> event, std::span<const std::uint16_t> low,
+            const float* share, std::size_t n, Rank first, std::vector<float>& weight,
+            RankWeights& to) {
+  if (weight.size() < n + kDrainRoom) weight.resize(n + kDrainRoom, 0.0f);
+  float* const weights = weight.data();
+  const std::size_t place = first & kPlace;
+  for (std::size_t i = 0; i < low.size(); ++i) weights[(low[i] & kPlace) - place] += share[i];
+  to.make_room(to.size + std::min(low.size(), n));
+  drain(isa, event, weights, n, first, to);
+}
+
 void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, double survival,
                        double behind, double total) {
   static_assert(RankWeights::kRoom >= kChunk);

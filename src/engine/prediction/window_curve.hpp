@@ -7,6 +7,7 @@
 
 #include "../simd.hpp"
 #include "curve.hpp"
+#include "members.hpp"
 
 namespace cqrf {
 
@@ -32,6 +33,11 @@ struct RankWeights {
 inline constexpr std::size_t kDrainRoom = 16;
 void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
            RankWeights& to);
+// The same, of what some members, all of them among these ranks of one block, add to their weights:
+// `share` each. `weight` is scratch, zero before and after.
+void add_up(Isa isa, std::span<const std::uint8_t> event, std::span<const std::uint16_t> low,
+            const float* share, std::size_t n, Rank first, std::vector<float>& weight,
+            RankWeights& to);
 
 class WindowCurve {
  public:
