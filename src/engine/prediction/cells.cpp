@@ -154,8 +154,7 @@ Cells::Cells(const Forest& forest, int shift, bool censored, int n_threads, Moni
 Cells::Cells(const Forest& forest, const CellBounds& bounds, bool censored, int n_threads,
              Monitor& monitor)
     : Cells(bounds, censored) {
-  data_.reserve(forest.n_leaves() * layout_.lines + 1);
-  data_.resize(forest.n_leaves() * layout_.lines);
+  data_.resize(forest.n_leaves() * layout_.lines + kBehind);
   const auto leaves = [&](std::size_t tree) {
     return Leaves{tree, 0, forest.n_leaves(tree), forest.leaf_number(tree, 0)};
   };
@@ -165,37 +164,37 @@ Cells::Cells(const Forest& forest, const CellBounds& bounds, bool censored, int 
     more[t] = write(forest, leaves(t), counts);
   });
   for (std::size_t t = 0; t < more.size(); ++t) append(more[t], leaves(t));
-  // The last vector of the last record reaches behind it.
-  data_.resize(data_.size() + 1);
+  if (!more_.empty()) more_.resize(more_.size() + kBehind);
 }
 
 void Cells::write(const Forest& forest, const LeafId* leaves, CellCounts& counts) {
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = forest.n_trees();
-  data_.resize(trees * layout_.lines);
+  data_.resize(trees * layout_.lines + kBehind);
+  more_.clear();
   for (std::size_t t = 0; t < trees; ++t) {
     if (t + kAhead < trees) forest.prefetch(forest.leaf(t + kAhead, leaves[t + kAhead]));
     const Leaves one{t, leaves[t], leaves[t] + 1, t};
     append(write(forest, one, counts), one);
   }
-  data_.resize(data_.size() + 1);
+  if (!more_.empty()) more_.resize(more_.size() + kBehind);
 }
 
-// Records of numbers that did not fit stand behind all others, and are found from there.
+// Adds the records of what did not fit those of some leaves to those of others.
 void Cells::append(const std::vector<Line>& more, const Leaves& leaves) {
   if (more.empty()) return;
-  const std::size_t before = data_.size() / layout_.lines;
-  data_.insert(data_.end(), more.begin(), more.end());
-  const auto link = [&](std::size_t from, std::size_t end) {
-    for (std::size_t i = from; i < end; ++i) {
-      std::uint8_t* const record = data_[i * layout_.lines].bytes.data();
+  const std::size_t before = more_.size() / layout_.lines;
+  more_.insert(more_.end(), more.begin(), more.end());
+  const auto link = [&](Line* from, std::size_t records) {
+    for (std::size_t i = 0; i < records; ++i) {
+      std::uint8_t* const record = from[i * layout_.lines].bytes.data();
       End last = end_of(record);
-      if (last.next != 0) last.next += static_cast<std::uint32_t>(before - 1);
+      if (last.next != 0) last.next += static_cast<std::uint32_t>(before);
       put(last, record + layout_.end, 0);
     }
   };
-  link(leaves.first, leaves.first + (leaves.end - leaves.begin));
-  link(before, data_.size() / layout_.lines);
+  link(data_.data() + leaves.first * layout_.lines, leaves.end - leaves.begin);
+  link(more_.data() + before * layout_.lines, more.size() / layout_.lines);
 }
 
 // Writes the records of some leaves. Returns those of numbers that did not fit, which are told by

@@ -60,7 +60,7 @@ class Cells {
   struct End {
     std::uint32_t start;  // of the leaf among the members of its tree
     float share;          // one by the size of the leaf
-    // The number of the record that has what is left of numbers that do not fit a byte, or zero.
+    // The record that has what is left of numbers that do not fit a byte, from one on, or zero.
     std::uint32_t next;
   };
 
@@ -83,7 +83,7 @@ class Cells {
   void write(const Forest& forest, const LeafId* leaves, CellCounts& counts);
 
   std::size_t size() const { return layout_.n_cells; }
-  std::size_t bytes() const { return data_.size() * sizeof(Line); }
+  std::size_t bytes() const { return (data_.size() + more_.size()) * sizeof(Line); }
   // The size of a cell as a power of two, where it is that of all.
   int shift() const { return shift_; }
   // Levels of a cell are many: members of a leaf that follow each other in the same level would
@@ -165,7 +165,7 @@ class Cells {
   }
   const std::uint8_t* next(const std::uint8_t* from) const {
     const std::uint32_t number = end_of(from).next;
-    return number == 0 ? nullptr : record(number);
+    return number == 0 ? nullptr : more_[(number - 1) * layout_.lines].bytes.data();
   }
 
   // Adds the number of a cell, and to the begin those of the cells before it, of its eight.
@@ -191,7 +191,11 @@ class Cells {
 
   int shift_ = 0;
   Layout layout_;
-  std::vector<Line, HugePages<Line>> data_;  // (leaves and more, layout_.lines)
+  // The last vector of a record reaches behind it.
+  static constexpr std::size_t kBehind = 1;
+  std::vector<Line, HugePages<Line>> data_;  // (leaves, layout_.lines) and kBehind
+  // The same of what did not fit, apart: all of the data would have to be moved for it.
+  std::vector<Line> more_;
 };
 
 // The leaves of the next test point, (trees,), whose cells memory is asked for once, where there
