@@ -105,7 +105,7 @@ Cells::Layout::Layout(std::size_t cells, bool with_censoring)
       event_places(2 * n_cells),
       censored_places(3 * n_cells),
       begins(with_censoring ? 4 * n_cells : n_cells),
-      end(begins + (n_cells + 7) / 8 * sizeof(std::uint16_t)),
+      end(begins + (n_cells + kGroup - 1) / kGroup * sizeof(std::uint16_t)),
       lines((end + sizeof(End) + kCacheLine - 1) / kCacheLine) {}
 
 bool Cells::fit(const Forest& forest) {
@@ -208,7 +208,7 @@ std::vector<Cells::Line> Cells::write(const Forest& forest, const Leaves& leaves
     std::uint8_t* record = data_[(leaves.first + id - leaves.begin) * layout_.lines].bytes.data();
     std::uint16_t begin = 0;
     for (std::size_t k = 0; k < layout_.n_cells; ++k) {
-      if (k % 8 == 0) put(begin, record + layout_.begins, k / 8);
+      if (k % kGroup == 0) put(begin, record + layout_.begins, k / kGroup);
       begin = static_cast<std::uint16_t>(begin + counts.all()[k]);
     }
     End end{static_cast<std::uint32_t>(leaf.first - leaves.tree * forest.members.per_tree),

@@ -14,10 +14,10 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -27,6 +27,10 @@
 #include "../simd.hpp"
 #include "cell_counts.hpp"
 #include "forest.hpp"
+
+#if CQRF_X86
+#include <immintrin.h>
+#endif
 
 namespace cqrf {
 
@@ -40,7 +44,8 @@ class Cells {
 
   // A record of a leaf, in bytes: numbers of members, (n_cells,); with censoring, numbers of
   // censorings and sums of the places of events and of censorings, (n_cells,) each; where the
-  // members of every eighth cell begin, two bytes each; and the end. Records are whole cache lines.
+  // members of the first cell of every group begin, two bytes each; and the end. Records are whole
+  // cache lines: begins of all cells would make them longer, and memory is what takes time.
   struct Layout {
     Layout(std::size_t cells, bool with_censoring);
 
@@ -112,7 +117,8 @@ class Cells {
   };
   Run run(const Found& leaf, std::size_t cell) const {
     std::uint16_t begin;
-    std::memcpy(&begin, leaf.record + layout_.begins + cell / 8 * sizeof(begin), sizeof(begin));
+    std::memcpy(&begin, leaf.record + layout_.begins + cell / kGroup * sizeof(begin),
+                sizeof(begin));
     Run run{begin, 0};
     count(leaf.record, cell, run);
     if (!leaf.whole) [[unlikely]]
@@ -168,26 +174,42 @@ class Cells {
     return number == 0 ? nullptr : more_[(number - 1) * layout_.lines].bytes.data();
   }
 
-  // Adds the number of a cell, and to the begin those of the cells before it, of its eight.
+  // Adds the number of a cell, and to the begin those of the cells before it in its group.
   static void count(const std::uint8_t* numbers, std::size_t cell, Run& run) {
-    run.size += numbers[cell];
-    if constexpr (std::endian::native == std::endian::little) {
-      // Eight bytes are added in pairs, then all pairs at once.
-      constexpr std::uint64_t kPairs = 0x00ff00ff00ff00ff;
-      constexpr std::uint64_t kOnes = 0x0001000100010001;
-      std::uint64_t eight;
-      std::memcpy(&eight, numbers + cell / 8 * 8, sizeof(eight));
-      eight &= (std::uint64_t{1} << cell % 8 * 8) - 1;
-      run.begin += ((eight & kPairs) + (eight >> 8 & kPairs)) * kOnes >> 48;
-    } else {
-      for (std::size_t i = cell / 8 * 8; i < cell; ++i) run.begin += numbers[i];
-    }
+    const std::uint8_t* const group = numbers + cell / kGroup * kGroup;
+    const std::size_t before = cell % kGroup;
+    run.size += group[before];
+#if CQRF_X86
+    // All processors have these instructions.
+    static_assert(kGroup == 2 * sizeof(__m128i));
+    const auto sum_of_half = [&](std::size_t first) {
+      const auto load = [](const std::uint8_t* at) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+      };
+      const __m128i chosen =
+          _mm_and_si128(load(group + first), load(kOnes.data() + kGroup - before + first));
+      return _mm_sad_epu8(chosen, _mm_setzero_si128());
+    };
+    const __m128i sums = _mm_add_epi64(sum_of_half(0), sum_of_half(kGroup / 2));
+    run.begin += static_cast<std::size_t>(
+        _mm_cvtsi128_si64(_mm_add_epi64(sums, _mm_unpackhi_epi64(sums, sums))));
+#else
+    run.begin += std::accumulate(group, group + before, std::size_t{0});
+#endif
   }
 
   static double order(const Sums& sums, std::size_t cell);
   struct Leaves;
   std::vector<Line> write(const Forest& forest, const Leaves& leaves, CellCounts& counts);
   void append(const std::vector<Line>& more, const Leaves& leaves);
+
+  static constexpr std::size_t kGroup = 32;  // cells
+  // From kGroup - n on: ones in n bytes, then zeros.
+  static constexpr auto kOnes = [] {
+    std::array<std::uint8_t, 2 * kGroup> bytes{};
+    for (std::size_t i = 0; i < kGroup; ++i) bytes[i] = 0xff;
+    return bytes;
+  }();
 
   int shift_ = 0;
   Layout layout_;
