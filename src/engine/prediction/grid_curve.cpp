@@ -137,7 +137,7 @@ double GridCurve::rows_by_weight() const {
   double sum = 0;
   double squares = 0;
   for (std::size_t i = 0; i < weights_.size; ++i) {
-    const double weight = weights_.events[i] + weights_.censored[i];
+    const double weight = weights_.weight[i];
     sum += weight;
     squares += weight * weight;
   }

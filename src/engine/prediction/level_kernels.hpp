@@ -14,7 +14,28 @@
 namespace cqrf {
 
 using Eight = float __attribute__((vector_size(32), aligned(4)));
+using EightInts = std::int32_t __attribute__((vector_size(32), aligned(4)));
 constexpr std::size_t kEight = 8;
+
+struct EightWeights {
+  Eight all;
+  Eight events;
+  Eight censored;
+  Eight first;  // of the censorings, those that come before the events
+};
+
+// Weights of levels, and shares of the censorings that come before the events.
+struct OfLevels {
+  CQRF_KERNEL EightWeights operator()(std::size_t i) const {
+    const Eight c = *reinterpret_cast<const Eight*>(censored + i);
+    const Eight d = *reinterpret_cast<const Eight*>(events + i);
+    return {c + d, d, c, *reinterpret_cast<const Eight*>(order + i) * c};
+  }
+
+  const float* censored;
+  const float* events;
+  const float* order;
+};
 
 #if defined(__clang__) || __GNUC__ >= 12
 #define CQRF_LATER(x, zero, n) \
@@ -25,15 +46,13 @@ using Lanes8 = int __attribute__((vector_size(32)));
   __builtin_shuffle(x, zero, Lanes8{n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7})
 #endif
 
-// The factors of a chunk of levels, from the last to the first.
+// The factors of a chunk of levels or ranks, from the last to the first.
 struct ChunkFactors {
-  // `order` are shares of the censorings that come before the events, `after` is the weight behind
-  // the chunk. Returns the product of the factors; `total` becomes
-  // the weight of the chunk, and `doubt` the largest D C / R^2.
-  template <Isa>
-  CQRF_KERNEL static double run(const float* censored, const float* events, const float* order,
-                                std::size_t size, float after, float* factor, float* from,
-                                float& total, float& doubt) {
+  // `weights` gives eight at once, `after` is the weight behind the chunk. Returns the product of
+  // the factors; `total` becomes the weight of the chunk, and `doubt` the largest D C / R^2.
+  template <Isa, class Weights>
+  CQRF_KERNEL static double run(const Weights& weights, std::size_t size, float after,
+                                float* factor, float* from, float& total, float& doubt) {
     const Eight zero{};
     const Eight one = zero + 1.0f;
     const Eight tiny = zero + std::numeric_limits<float>::min();
@@ -41,26 +60,25 @@ struct ChunkFactors {
     Eight doubts{};
     float sum = 0;
     for (std::size_t i = size; i > 0; i -= kEight) {
-      const Eight c = *reinterpret_cast<const Eight*>(censored + i - kEight);
-      const Eight d = *reinterpret_cast<const Eight*>(events + i - kEight);
+      const EightWeights some = weights(i - kEight);
       // Sums from each place to the last.
-      Eight sums = c + d;
+      Eight sums = some.all;
       sums += CQRF_LATER(sums, zero, 1);
       sums += CQRF_LATER(sums, zero, 2);
       sums += CQRF_LATER(sums, zero, 4);
       const Eight all = sums + (after + sum);
       *reinterpret_cast<Eight*>(from + i - kEight) = all;
-      Eight at_risk = all - *reinterpret_cast<const Eight*>(order + i - kEight) * c;
+      Eight at_risk = all - some.first;
       sum += sums[0];
       at_risk = at_risk > tiny ? at_risk : tiny;
       const Eight inverse = one / at_risk;
-      const Eight share = d * inverse;
+      const Eight share = some.events * inverse;
       // Exactly one where there is no event, and zero where nothing else is left; a share of less
       // is not rounded beyond one.
-      const Eight f = at_risk > d ? one - share : zero;
+      const Eight f = at_risk > some.events ? one - share : zero;
       *reinterpret_cast<Eight*>(factor + i - kEight) = f;
       product *= f;
-      const Eight change = share * (c * inverse);
+      const Eight change = share * (some.censored * inverse);
       doubts = change > doubts ? change : doubts;
     }
     total = sum;

@@ -160,8 +160,8 @@ void LevelCurve::make_factors(std::size_t chunk) {
   filled_[chunk] = 1;
   const float* const censored = weight_.data() + place(chunk * chunk_size());
   chunk_product_[chunk] = dispatch<ChunkFactors>(
-      isa_, censored, censored + per_block(), order_.data() + chunk * chunk_size(), chunk_size(),
-      static_cast<float>(chunk_after_[chunk]), factor_.data() + chunk * chunk_size(),
+      isa_, OfLevels{censored, censored + per_block(), order_.data() + chunk * chunk_size()},
+      chunk_size(), static_cast<float>(chunk_after_[chunk]), factor_.data() + chunk * chunk_size(),
       from_.data() + chunk * chunk_size(), chunk_weight_[chunk], doubt_[chunk]);
 }
 

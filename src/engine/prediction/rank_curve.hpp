@@ -48,7 +48,7 @@ class RankCurve {
   // end, and the last rank that has weight.
   double sum_of_falls(const LevelValues& values, double& left, std::size_t& last) const {
     left = whole_.survival_behind();
-    last = weights_.rank[weights_.size - 1];
+    last = weights_.rank(weights_.size - 1);
     return whole_.sum_of_falls(values.at);
   }
 

@@ -12,33 +12,67 @@ namespace {
 
 constexpr std::size_t kSixteen = 16;
 
+// Weights of ranks, for ChunkFactors. A rank has events or censorings: there is no order.
+struct OfRanks {
+  CQRF_KERNEL EightWeights operator()(std::size_t i) const {
+    const Eight all = *reinterpret_cast<const Eight*>(weight + i);
+    const EightInts ranks = *reinterpret_cast<const EightInts*>(marked + i);
+    const Eight zero{};
+    const Eight events = ranks < 0 ? all : zero;
+    return {all, events, all - events, all - all};
+  }
+
+  const Rank* marked;
+  const float* weight;
+};
+
+// How many of some ranks, (size,), come before one: without branches, which would be mispredicted.
+struct RanksBefore {
+  template <Isa>
+  CQRF_KERNEL static std::size_t run(const Rank* marked, std::size_t size, std::size_t rank) {
+    // As signed integers, which are sooner compared.
+    const auto end = static_cast<std::int32_t>(rank);
+    std::int32_t before = 0;
+    for (std::size_t i = 0; i < size; ++i)
+      before += static_cast<std::int32_t>(marked[i] & ~RankWeights::kEventBit) < end;
+    return static_cast<std::size_t>(before);
+  }
+};
+
 struct Drained {
-  Rank* rank;
-  float* events;
-  float* censored;
+  Rank* marked;
+  float* weight;
 };
 
 #if CQRF_X86
 CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, std::size_t n,
                                      Rank first, const Drained& to) {
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i mark = _mm512_set1_epi32(static_cast<int>(RankWeights::kEventBit));
   std::size_t found = 0;
   for (std::size_t i = 0; i < n; i += kSixteen) {
     const auto left = static_cast<unsigned>(std::min(kSixteen, n - i));
     const auto some = static_cast<__mmask16>((1u << left) - 1);
     const __m128i events = _mm_maskz_loadu_epi8(some, event + i);
-    const __mmask16 seen = _mm_test_epi8_mask(events, events);
     const __m512 weights = _mm512_loadu_ps(weight + i);
     const __mmask16 in = _mm512_cmp_ps_mask(weights, _mm512_setzero_ps(), _CMP_NEQ_OQ);
     const __m512i ranks = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first + i)));
-    _mm512_storeu_si512(to.rank + found, _mm512_maskz_compress_epi32(in, ranks));
-    const __m512 chosen = _mm512_maskz_compress_ps(in, weights);
-    const auto died = static_cast<__mmask16>(_pext_u32(seen, in));
-    _mm512_storeu_ps(to.events + found, _mm512_maskz_mov_ps(died, chosen));
-    _mm512_storeu_ps(to.censored + found,
-                     _mm512_maskz_mov_ps(static_cast<__mmask16>(~died), chosen));
+    const __m512i marked =
+        _mm512_mask_or_epi32(ranks, _mm_test_epi8_mask(events, events), ranks, mark);
+    const __m512i chosen = _mm512_maskz_compress_epi32(in, marked);
+    const __m512 chosen_weights = _mm512_maskz_compress_ps(in, weights);
+    const auto number = static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
+    // Eight are written in half the time of sixteen, and seldom are there more.
+    constexpr __mmask8 kAll = 0xff;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.marked + found),
+                        _mm512_maskz_extracti32x8_epi32(kAll, chosen, 0));
+    _mm256_storeu_ps(to.weight + found, _mm512_maskz_extractf32x8_ps(kAll, chosen_weights, 0));
+    if (number > kEight) {
+      _mm512_storeu_si512(to.marked + found, chosen);
+      _mm512_storeu_ps(to.weight + found, chosen_weights);
+    }
     _mm512_storeu_ps(weight + i, _mm512_setzero_ps());
-    found += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
+    found += number;
   }
   return found;
 }
@@ -46,22 +80,21 @@ CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, s
 // The same, eight at once; the last ones are left.
 CQRF_AVX2 std::size_t drain_avx2(const std::uint8_t* event, float* weight, std::size_t n,
                                  Rank first, const Drained& to) {
+  constexpr int kEventShift = std::countr_zero(RankWeights::kEventBit);
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const __m256 zero = _mm256_setzero_ps();
   std::size_t found = 0;
-  for (std::size_t i = 0; i + 8 <= n; i += 8) {
-    const __m128i seen = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(event + i));
+  for (std::size_t i = 0; i + kEight <= n; i += kEight) {
+    const __m128i events = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(event + i));
+    const __m256i marks = _mm256_slli_epi32(_mm256_cvtepu8_epi32(events), kEventShift);
     const __m256 weights = _mm256_loadu_ps(weight + i);
-    const __m256 events = _mm256_mul_ps(weights, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(seen)));
     const auto in =
         static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(weights, zero, _CMP_NEQ_OQ)));
     const __m256i chosen = chosen_lanes_avx2(in);
     const __m256i ranks = _mm256_add_epi32(lanes, _mm256_set1_epi32(static_cast<int>(first + i)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.rank + found),
-                        _mm256_permutevar8x32_epi32(ranks, chosen));
-    _mm256_storeu_ps(to.events + found, _mm256_permutevar8x32_ps(events, chosen));
-    _mm256_storeu_ps(to.censored + found,
-                     _mm256_permutevar8x32_ps(_mm256_sub_ps(weights, events), chosen));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.marked + found),
+                        _mm256_permutevar8x32_epi32(_mm256_or_si256(ranks, marks), chosen));
+    _mm256_storeu_ps(to.weight + found, _mm256_permutevar8x32_ps(weights, chosen));
     _mm256_storeu_ps(weight + i, zero);
     found += static_cast<std::size_t>(std::popcount(in));
   }
@@ -81,14 +114,12 @@ struct Drain {
 #if CQRF_X86
     if constexpr (kIsa == Isa::kAvx2) {
       found = drain_avx2(event, weight, n, first, to);
-      i = n / 8 * 8;
+      i = n / kEight * kEight;
     }
 #endif
     for (; i < n; ++i) {
-      const float seen = event[i];
-      to.rank[found] = first + static_cast<Rank>(i);
-      to.events[found] = seen * weight[i];
-      to.censored[found] = (1 - seen) * weight[i];
+      to.marked[found] = (first + static_cast<Rank>(i)) | (event[i] * RankWeights::kEventBit);
+      to.weight[found] = weight[i];
       found += weight[i] != 0;
       weight[i] = 0;
     }
@@ -100,8 +131,7 @@ struct Drain {
 
 void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
            RankWeights& to) {
-  const Drained drained{to.rank.data() + to.size, to.events.data() + to.size,
-                        to.censored.data() + to.size};
+  const Drained drained{to.marked.data() + to.size, to.weight.data() + to.size};
   to.size += dispatch<Drain>(isa, event.data() + first, weight, n, first, drained);
 }
 
@@ -128,10 +158,9 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
   const std::size_t chunks = (n + kChunk - 1) / kChunk;
   for (auto* const values : {&factor_, &from_, &after_})
     if (values->size() < chunks * kChunk) values->resize(chunks * kChunk);
-  for (auto* const values : {&weights.events, &weights.censored})
-    std::fill_n(values->begin() + static_cast<std::ptrdiff_t>(n), kChunk, 0.0f);
-  // A rank has events or censorings: there is no order.
-  static constexpr std::array<float, kChunk> kOrder{};
+  std::fill_n(weights.weight.begin() + static_cast<std::ptrdiff_t>(n), kChunk, 0.0f);
+  std::fill_n(weights.marked.begin() + static_cast<std::ptrdiff_t>(n), kChunk,
+              ~RankWeights::kEventBit);
   survival_.resize(chunks + 1);
   asked_.assign(chunks, 0);
   double after = behind;
@@ -140,7 +169,7 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
     float weight;
     float doubt;
     survival_[k] = dispatch<ChunkFactors>(
-        isa, weights.censored.data() + at, weights.events.data() + at, kOrder.data(), kChunk,
+        isa, OfRanks{weights.marked.data() + at, weights.weight.data() + at}, kChunk,
         static_cast<float>(after), factor_.data() + at, from_.data() + at, weight, doubt);
     after += double{weight};
   }
@@ -170,17 +199,12 @@ double WindowCurve::survival_before(std::size_t i) {
 }
 
 void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
-  const Rank* const rank = weights_->rank.data();
   const std::size_t chunks = survival_.size() - 1;
   std::size_t chunk = 0;
   for (std::size_t j = 0; j < ranks.size(); ++j) {
-    while (chunk + 1 < chunks && rank[(chunk + 1) * kChunk] < ranks[j]) ++chunk;
+    while (chunk + 1 < chunks && weights_->rank((chunk + 1) * kChunk) < ranks[j]) ++chunk;
     const std::size_t at = chunk * kChunk;
-    // How many of its ranks come before, without branches.
-    const std::size_t size = std::min(weights_->size - at, kChunk);
-    std::size_t passed = 0;
-    for (std::size_t half = kChunk; half > 0; half /= 2)
-      passed += passed + half <= size && rank[at + passed + half - 1] < ranks[j] ? half : 0;
+    const auto passed = dispatch<RanksBefore>(isa_, weights_->marked.data() + at, kChunk, ranks[j]);
     survival[j] = survival_before(at + passed);
   }
 }
@@ -193,7 +217,7 @@ double WindowCurve::sum_of_falls(std::span<const double> values) const {
     const std::size_t end = std::min(weights_->size, begin + kChunk);
     for (std::size_t i = begin; i < end; ++i) {
       const double next = survival * double{factor_[i]};
-      sum += (survival - next) * values[weights_->rank[i]];
+      sum += (survival - next) * values[weights_->rank(i)];
       survival = next;
     }
   }
@@ -267,8 +291,7 @@ void WindowCurve::part(const Place& place, Curve& curve) {
     double censored = 0;
     const TimeIndex at = time(i);
     do {
-      events += double{weights_->events[i]};
-      censored += double{weights_->censored[i]};
+      (weights_->is_event(i) ? events : censored) += double{weights_->weight[i]};
       ++i;
     } while (i < place.end && tied(i, i - 1));
     first[k + 1] = {at, true, events, censored, weight_from(i)};

@@ -11,20 +11,23 @@
 
 namespace cqrf {
 
-// Ranks that have weight, in order, and what it is the weight of. There is room for more.
+// Ranks that have weight, in order, and how much. There is room for more.
 struct RankWeights {
   static constexpr std::size_t kRoom = 64;
+  // Set in the ranks of events; ranks are less (index.hpp). One array for it is less to write.
+  static constexpr Rank kEventBit = Rank{1} << 31;
 
   std::size_t size = 0;
-  std::vector<Rank> rank;
-  std::vector<float> events;
-  std::vector<float> censored;
+  std::vector<Rank> marked;  // ranks, with kEventBit
+  std::vector<float> weight;
+
+  Rank rank(std::size_t i) const { return marked[i] & ~kEventBit; }
+  bool is_event(std::size_t i) const { return (marked[i] & kEventBit) != 0; }
 
   void make_room(std::size_t n) {
-    if (rank.size() >= n + kRoom) return;
-    rank.resize(2 * (n + kRoom));
-    events.resize(rank.size());
-    censored.resize(rank.size());
+    if (marked.size() >= n + kRoom) return;
+    marked.resize(2 * (n + kRoom));
+    weight.resize(marked.size());
   }
 };
 
@@ -70,11 +73,11 @@ class WindowCurve {
   // Factors are computed for chunks of so many ranks.
   static constexpr std::size_t kChunk = 64;
 
-  TimeIndex time(std::size_t i) const { return target_->time_of(weights_->rank[i]); }
+  TimeIndex time(std::size_t i) const { return target_->time_of(weights_->rank(i)); }
   bool tied(std::size_t i, std::size_t j) const {
     return target_->has_ties() && time(i) == time(j);
   }
-  bool jumps(std::size_t i) const { return weights_->events[i] > 0; }
+  bool jumps(std::size_t i) const { return weights_->is_event(i); }
   const float* survival_in(std::size_t chunk);
   double survival_before(std::size_t i);
   double weight_from(std::size_t i) const {
