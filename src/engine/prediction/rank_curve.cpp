@@ -1,5 +1,6 @@
 #include "rank_curve.hpp"
 
+#include "../prefetch.hpp"
 #include "level_kernels.hpp"
 
 namespace cqrf {
@@ -24,6 +25,21 @@ void RankCurve::make(const LeafId* leaves) {
   weights_.make_room(std::min(n, members));
   drain(isa_, target_.event, weight_.data(), n, 0, weights_);
   whole_.make(isa_, target_, weights_, 1, 0, static_cast<double>(trees));
+}
+
+void RankCurve::look_at(std::span<const double> probabilities) {
+  probabilities_ = probabilities;
+  chunk_ = 0;
+  if (target_.has_ties()) return;
+  crossings_.assign(probabilities.size(), kNoJump);
+  for (std::size_t k = 0; k < probabilities.size(); ++k) {
+    const double probability = probabilities[k] + kLevelTolerance;
+    if (!whole_.falls_to(probability)) continue;
+    crossings_[k] = whole_.crossing(probability, chunk_);
+    chunk_ = crossings_[k] / WindowCurve::kChunk;
+    // All of them are on their way before the first one is read.
+    prefetch(&target_.times[weights_.rank(crossings_[k])]);
+  }
 }
 
 }  // namespace cqrf

@@ -29,9 +29,15 @@ class RankCurve {
   // There is nothing that the next test point needs first.
   void expect(const LeafId*) const {}
 
-  void look_at(std::span<const double> probabilities) {
-    probabilities_ = probabilities;
-    chunk_ = 0;
+  void look_at(std::span<const double> probabilities);
+  // The k-th answer, and whether it is identified, where no times are tied.
+  struct Solved {
+    double quantile;
+    bool identified;
+  };
+  Solved solve(std::size_t k, Interpolation interpolation) {
+    if (crossings_[k] == kNoJump) return {whole_.last_time(), false};
+    return {inverse(whole_, crossings_[k], probabilities_[k], interpolation), true};
   }
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
   // jump after that; where S does not fall so far, its end.
@@ -60,7 +66,8 @@ class RankCurve {
   RankWeights weights_;
   WindowCurve whole_;
   std::span<const double> probabilities_;
-  std::size_t chunk_ = 0;  // in which the last one was found
+  std::size_t chunk_ = 0;               // in which the last one was found
+  std::vector<std::size_t> crossings_;  // places at which S falls to them, or kNoJump
 };
 
 }  // namespace cqrf

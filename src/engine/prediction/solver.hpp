@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "curve.hpp"
+#include "inverse.hpp"
 
 namespace cqrf {
 
 enum class Solver { kRoot, kArgmin };
-enum class Interpolation { kMidpoint, kLower, kLinear };
 
 struct SolveOptions {
   Solver solver = Solver::kRoot;
@@ -18,9 +18,30 @@ struct SolveOptions {
   bool mirrored = false;
 };
 
-// Solves S_n(q; tau) = G(q) ((1 - tau) - S(q)) = 0. The inverted curve goes through a point at each
-// jump e_j of S: (e_j, S(e_j)), or with midpoints (e_j, (S(e_j-) + S(e_j)) / 2). Points are found
-// by bisection, none is stored. One object per worker.
+// The steps of a curve, for inverse().
+struct StepJumps {
+  double survival(std::size_t step) const { return curve->survival[step]; }
+  double before(std::size_t step) const { return step == 0 ? 1.0 : curve->survival[step - 1]; }
+  double time(std::size_t step) const { return target->times[curve->steps[step].time]; }
+  double first_time() const;  // smallest candidate
+  double last_time() const;   // largest candidate
+  std::size_t jump_before(std::size_t step) const {
+    while (step-- > 0)
+      if (curve->jump[step]) return step;
+    return kNoJump;
+  }
+  std::size_t jump_from(std::size_t step) const {
+    for (; step < curve->steps.size(); ++step)
+      if (curve->jump[step]) return step;
+    return kNoJump;
+  }
+
+  const TargetView* target = nullptr;
+  const Curve* curve = nullptr;
+};
+
+// Solves S_n(q; tau) = G(q) ((1 - tau) - S(q)) = 0. Points of the inverted curve are found by
+// bisection, none is stored. One object per worker.
 class QuantileSolver {
  public:
   explicit QuantileSolver(const SolveOptions& options) : options_(options) {
@@ -33,36 +54,12 @@ class QuantileSolver {
              double after, double* quantiles, std::uint8_t* identified);
 
  private:
-  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-
-  double time(std::size_t step) const { return target_->times[curve_->steps[step].time]; }
-  double first() const;    // smallest candidate
-  double largest() const;  // largest candidate
-  // The last jump before a step, or kNone.
-  std::size_t jump_before(std::size_t step) const {
-    while (step-- > 0)
-      if (curve_->jump[step]) return step;
-    return kNone;
-  }
-  // The first jump at or after a step, or kNone.
-  std::size_t jump_from(std::size_t step) const {
-    for (; step < curve_->steps.size(); ++step)
-      if (curve_->jump[step]) return step;
-    return kNone;
-  }
-  // The height of the inverted curve at a jump.
-  double height(std::size_t jump) const {
-    if (options_.interpolation != Interpolation::kMidpoint) return curve_->survival[jump];
-    const double before = jump == 0 ? 1.0 : curve_->survival[jump - 1];
-    return (before + curve_->survival[jump]) / 2;
-  }
   double survival_at(double at) const;
   double invert(double level) const;
   double argmin(double level) const;
 
   SolveOptions options_;
-  const TargetView* target_ = nullptr;
-  const Curve* curve_ = nullptr;
+  StepJumps jumps_;
 };
 
 }  // namespace cqrf

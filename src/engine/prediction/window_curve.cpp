@@ -45,20 +45,20 @@ struct Drained {
 };
 
 #if CQRF_X86
+// Sixteen at once; the last ones are left.
 CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, std::size_t n,
                                      Rank first, const Drained& to) {
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   const __m512i mark = _mm512_set1_epi32(static_cast<int>(RankWeights::kEventBit));
+  __m512i ranks = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first)));
   std::size_t found = 0;
-  for (std::size_t i = 0; i < n; i += kSixteen) {
-    const auto left = static_cast<unsigned>(std::min(kSixteen, n - i));
-    const auto some = static_cast<__mmask16>((1u << left) - 1);
-    const __m128i events = _mm_maskz_loadu_epi8(some, event + i);
+  for (std::size_t i = 0; i + kSixteen <= n; i += kSixteen) {
+    const __m128i events = _mm_loadu_si128(reinterpret_cast<const __m128i*>(event + i));
     const __m512 weights = _mm512_loadu_ps(weight + i);
     const __mmask16 in = _mm512_cmp_ps_mask(weights, _mm512_setzero_ps(), _CMP_NEQ_OQ);
-    const __m512i ranks = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(first + i)));
     const __m512i marked =
         _mm512_mask_or_epi32(ranks, _mm_test_epi8_mask(events, events), ranks, mark);
+    ranks = _mm512_add_epi32(ranks, _mm512_set1_epi32(kSixteen));
     const __m512i chosen = _mm512_maskz_compress_epi32(in, marked);
     const __m512 chosen_weights = _mm512_maskz_compress_ps(in, weights);
     const auto number = static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
@@ -77,7 +77,7 @@ CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, s
   return found;
 }
 
-// The same, eight at once; the last ones are left.
+// The same, eight at once.
 CQRF_AVX2 std::size_t drain_avx2(const std::uint8_t* event, float* weight, std::size_t n,
                                  Rank first, const Drained& to) {
   constexpr int kEventShift = std::countr_zero(RankWeights::kEventBit);
@@ -106,12 +106,13 @@ struct Drain {
   template <Isa kIsa>
   CQRF_KERNEL static std::size_t run(const std::uint8_t* event, float* weight, std::size_t n,
                                      Rank first, const Drained& to) {
-#if CQRF_X86
-    if constexpr (kIsa == Isa::kAvx512) return drain_avx512(event, weight, n, first, to);
-#endif
     std::size_t found = 0;
     std::size_t i = 0;
 #if CQRF_X86
+    if constexpr (kIsa == Isa::kAvx512) {
+      found = drain_avx512(event, weight, n, first, to);
+      i = n / kSixteen * kSixteen;
+    }
     if constexpr (kIsa == Isa::kAvx2) {
       found = drain_avx2(event, weight, n, first, to);
       i = n / kEight * kEight;
@@ -193,11 +194,6 @@ const float* WindowCurve::survival_in(std::size_t chunk) {
   return after;
 }
 
-double WindowCurve::survival_before(std::size_t i) {
-  const std::size_t chunk = i / kChunk;
-  return i % kChunk == 0 ? survival_[chunk] : double{survival_in(chunk)[i % kChunk - 1]};
-}
-
 void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* survival) {
   const std::size_t chunks = survival_.size() - 1;
   std::size_t chunk = 0;
@@ -205,7 +201,7 @@ void WindowCurve::survival_after(std::span<const std::size_t> ranks, double* sur
     while (chunk + 1 < chunks && weights_->rank((chunk + 1) * kChunk) < ranks[j]) ++chunk;
     const std::size_t at = chunk * kChunk;
     const auto passed = dispatch<RanksBefore>(isa_, weights_->marked.data() + at, kChunk, ranks[j]);
-    survival[j] = survival_before(at + passed);
+    survival[j] = before(at + passed);
   }
 }
 
@@ -224,17 +220,7 @@ double WindowCurve::sum_of_falls(std::span<const double> values) const {
   return sum;
 }
 
-WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
-  const std::size_t n = weights_->size;
-  const bool is_last = behind_ == 0;
-  if (!first_ && survival_[0] <= probability) return {.before = true};
-  if (n == 0 || survival_.back() > probability) {
-    if (n == 0 || !is_last) return {.before = is_last, .after = !is_last};
-    // S does not fall so far: its last time.
-    std::size_t begin = n - 1;
-    while (begin > 0 && tied(begin - 1, begin)) --begin;
-    return {.begin = begin, .end = n};
-  }
+std::size_t WindowCurve::crossing(double probability, std::size_t chunk) {
   // The last chunk that S is above the probability before: one of the next, or found without
   // branches, which would be mispredicted.
   constexpr std::size_t kNext = 4;
@@ -254,7 +240,24 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
   std::uint32_t above = 0;
   for (std::size_t j = 0; j < kChunk; ++j) above += after[j] > reached;
   // Products in another order may round to the other side.
-  const std::size_t at = std::min(chunk * kChunk + std::min<std::size_t>(above, kChunk - 1), n - 1);
+  std::size_t at =
+      std::min(chunk * kChunk + std::min<std::size_t>(above, kChunk - 1), weights_->size - 1);
+  while (at > 0 && !jumps(at)) --at;
+  return at;
+}
+
+WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
+  const std::size_t n = weights_->size;
+  const bool is_last = behind_ == 0;
+  if (!first_ && survival_[0] <= probability) return {.before = true};
+  if (n == 0 || !falls_to(probability)) {
+    if (n == 0 || !is_last) return {.before = is_last, .after = !is_last};
+    // S does not fall so far: its last time.
+    std::size_t begin = n - 1;
+    while (begin > 0 && tied(begin - 1, begin)) --begin;
+    return {.begin = begin, .end = n};
+  }
+  const std::size_t at = crossing(probability, chunk);
   Place place;
   std::size_t begin = at;
   while (begin > 0 && (!jumps(begin - 1) || tied(begin - 1, at))) --begin;
@@ -268,7 +271,7 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
   if (end < n) ++end;
   while (end < n && tied(end, end - 1)) ++end;
   place.end = end;
-  place.chunk = chunk;
+  place.chunk = at / kChunk;
   return place;
 }
 
@@ -280,8 +283,8 @@ void WindowCurve::part(const Place& place, Curve& curve) {
   Step* const first = curve.buffer.data();
   for (std::size_t chunk = place.begin / kChunk; chunk * kChunk < place.end; ++chunk)
     survival_in(chunk);
-  first[0] = {time(place.begin), true, 0, 0, weight_from(place.begin)};
-  curve.survival[0] = survival_before(place.begin);
+  first[0] = {time_index(place.begin), true, 0, 0, weight_from(place.begin)};
+  curve.survival[0] = before(place.begin);
   curve.jump[0] = false;
   // Steps without events make no difference, but for the last one; and the solver can tell where it
   // will find an answer.
@@ -289,7 +292,7 @@ void WindowCurve::part(const Place& place, Curve& curve) {
   for (std::size_t i = place.begin; i < place.end;) {
     double events = 0;
     double censored = 0;
-    const TimeIndex at = time(i);
+    const TimeIndex at = time_index(i);
     do {
       (weights_->is_event(i) ? events : censored) += double{weights_->weight[i]};
       ++i;

@@ -7,6 +7,7 @@
 
 #include "../simd.hpp"
 #include "curve.hpp"
+#include "inverse.hpp"
 #include "members.hpp"
 
 namespace cqrf {
@@ -64,22 +65,43 @@ class WindowCurve {
   // The sum of values, by ranks of all, at the jumps of S, times its falls there.
   double sum_of_falls(std::span<const double> values) const;
   double survival_behind() const { return survival_.back(); }
-  // Where S falls to a probability, quickest if that is not far behind a chunk.
+  // Whether S falls to a probability before the window ends.
+  bool falls_to(double probability) const { return survival_.back() <= probability; }
+  // The place among the ranks at which it does, if it is above the probability before the window:
+  // a jump, if there is one up to it. Quickest if that is not far behind a chunk.
+  std::size_t crossing(double probability, std::size_t chunk = 0);
+  // Where S falls to a probability.
   Place find(double probability, std::size_t chunk = 0);
   // Sets a curve to its part at a place. A first step without weight tells S before it.
   void part(const Place& place, Curve& curve);
 
- private:
+  // What inverse() asks for, by places among the ranks, where no times are tied.
+  double survival(std::size_t i) { return survival_in(i / kChunk)[i % kChunk]; }
+  double before(std::size_t i) { return i % kChunk == 0 ? survival_[i / kChunk] : survival(i - 1); }
+  double time(std::size_t i) const { return target_->times[time_index(i)]; }
+  double first_time() const { return time(0); }
+  double last_time() const { return time(weights_->size - 1); }
+  std::size_t jump_before(std::size_t i) const {
+    while (i-- > 0)
+      if (jumps(i)) return i;
+    return kNoJump;
+  }
+  std::size_t jump_from(std::size_t i) const {
+    for (; i < weights_->size; ++i)
+      if (jumps(i)) return i;
+    return kNoJump;
+  }
+
   // Factors are computed for chunks of so many ranks.
   static constexpr std::size_t kChunk = 64;
 
-  TimeIndex time(std::size_t i) const { return target_->time_of(weights_->rank(i)); }
+ private:
+  TimeIndex time_index(std::size_t i) const { return target_->time_of(weights_->rank(i)); }
   bool tied(std::size_t i, std::size_t j) const {
-    return target_->has_ties() && time(i) == time(j);
+    return target_->has_ties() && time_index(i) == time_index(j);
   }
   bool jumps(std::size_t i) const { return weights_->is_event(i); }
   const float* survival_in(std::size_t chunk);
-  double survival_before(std::size_t i);
   double weight_from(std::size_t i) const {
     return i < weights_->size ? double{from_[i]} : behind_;
   }
