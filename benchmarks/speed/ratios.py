@@ -10,7 +10,7 @@ from typing import Any
 
 # The first run of a contender counts if it takes longer than this many seconds; otherwise it is a
 # warm-up.
-SLOW_SECONDS = 5.0
+SLOW_SECONDS = 10.0
 
 
 class Failed(Exception):
