@@ -27,6 +27,11 @@ double height(Jumps& jumps, std::size_t jump, Interpolation interpolation) {
   return (jumps.before(jump) + jumps.survival(jump)) / 2;
 }
 
+struct QuantileFound {
+  double quantile;
+  bool identified;
+};
+
 // `crossing` is the first place at which S is no more than the level, give or take the tolerance.
 template <class Jumps>
 double inverse(Jumps& jumps, std::size_t crossing, double level, Interpolation interpolation) {

@@ -188,6 +188,7 @@ void LevelCurve::find_parts(std::span<const double> probabilities, double least)
 }
 
 void LevelCurve::look_at(std::span<const double> probabilities) {
+  probabilities_ = probabilities;
   asked_.assign(probabilities.begin(), probabilities.end());
   std::ranges::sort(asked_, std::greater{});
   const double least = asked_.back();
@@ -209,11 +210,12 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
     find_parts(probabilities, least);
     want_doubtful_levels(least);
     want_parts(first ? std::min(margin_, kMostExpected) : 0);
-    if (!lookup_.waiting()) return;
+    if (!lookup_.waiting()) break;
     lookup_.look_up(leaves_);
-    if (doubtful_.empty()) return;
+    if (doubtful_.empty()) break;
     settle_doubts();
   }
+  make_windows();
 }
 
 // Asks for the levels of all parts, and for those around them in which S differs by no more than
@@ -381,32 +383,56 @@ double LevelCurve::sum_of_falls_in(std::size_t chunk, const LevelValues& values)
   return sum;
 }
 
-void LevelCurve::part(std::size_t k, Curve& curve) const {
-  const Range levels = parts_[k];
-  const Range ranks{first_rank(levels.begin), first_rank(levels.end)};
-  if (curve.buffer.size() < ranks.end - ranks.begin + 1)
-    curve.buffer.resize(ranks.end - ranks.begin + 1);
-  Step* const end = curve.buffer.data() + curve.buffer.size();
-  Step* first = end;
-  double after = weight_from(levels.end);
-  for (std::size_t level = levels.end; level-- > levels.begin;) {
-    if (weight(level) == 0) continue;
-    for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
-      const double weight = weight_of(rank);
-      if (weight == 0) continue;
-      const TimeIndex time = target_.time_of(rank);
-      if (first == end || first->time != time) *--first = {time, true, 0, 0, after};
-      (target_.event[rank] ? first->events : first->censored) += weight;
-      after += weight;
+// The ranks of all parts; those that have levels in common share a window.
+void LevelCurve::make_windows() {
+  in_order_.resize(parts_.size());
+  std::iota(in_order_.begin(), in_order_.end(), std::size_t{0});
+  const auto first_level = [&](std::size_t k) { return parts_[k].begin; };
+  if (!std::ranges::is_sorted(in_order_, {}, first_level))
+    std::ranges::sort(in_order_, {}, first_level);
+  window_of_.resize(parts_.size());
+  // Curves know where their weights stand: these must not move.
+  if (windows_.size() < parts_.size()) windows_.resize(parts_.size());
+  n_windows_ = 0;
+  Range levels = parts_[in_order_.front()];
+  for (const std::size_t k : in_order_) {
+    if (parts_[k].begin >= levels.end) {
+      make_window(levels);
+      levels = parts_[k];
     }
+    levels.end = std::max(levels.end, parts_[k].end);
+    window_of_[k] = n_windows_;
   }
-  const TimeIndex begins = first->time;
-  *--first = {begins, true, 0, 0, after};
-  curve.steps = {first, end};
-  curve.total = chunk_after_[0] + double{chunk_weight_[0]};
-  survival_of_events(curve);
-  const double before = survival_before(levels.begin);
-  for (double& s : curve.survival) s *= before;
+  make_window(levels);
+}
+
+void LevelCurve::make_window(Range levels) {
+  auto& [weights, curve] = windows_[n_windows_++];
+  weights.size = 0;
+  weights.make_room(first_rank(levels.end) - first_rank(levels.begin));
+  for (std::size_t level = levels.begin; level < levels.end; ++level) {
+    if (weight(level) == 0) continue;
+    const std::size_t first = first_rank(level);
+    float all = weight(level);
+    drain(isa_, target_.event, shift_ == 0 ? &all : lookup_.weights(level),
+          first_rank(level + 1) - first, static_cast<Rank>(first), weights);
+  }
+  curve.make(isa_, target_, weights, survival_before(levels.begin), weight_from(levels.end),
+             chunk_after_[0] + double{chunk_weight_[0]});
+}
+
+QuantileFound LevelCurve::solve(std::size_t k, Interpolation interpolation) {
+  WindowCurve& window = windows_[window_of_[k]].curve;
+  const std::size_t crossing = window.crossing(probabilities_[k] + kLevelTolerance);
+  return window.solve(probabilities_[k], crossing, interpolation);
+}
+
+void LevelCurve::part(std::size_t k, Curve& curve) {
+  WindowCurve& window = windows_[window_of_[k]].curve;
+  const WindowCurve::Place place = window.find(probabilities_[k] + kLevelTolerance);
+  window.part(place, curve);
+  // By levels S falls so far in the window: it would, but for the error of levels.
+  if (place.after) curve.survival.back() = std::min(curve.survival.back(), probabilities_[k]);
 }
 
 }  // namespace cqrf

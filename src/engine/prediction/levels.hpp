@@ -26,6 +26,7 @@
 #include "forest.hpp"
 #include "gathered.hpp"
 #include "lookup.hpp"
+#include "window_curve.hpp"
 
 namespace cqrf {
 
@@ -82,10 +83,11 @@ class LevelCurve {
 
   // Looks up the members of the leaves around the levels in which S falls to each probability.
   void look_at(std::span<const double> probabilities);
+  // The k-th answer, where no times are tied.
+  QuantileFound solve(std::size_t k, Interpolation interpolation);
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
-  // jump after that; where S does not fall so far, its end. A first step without weight tells S
-  // before it.
-  void part(std::size_t k, Curve& curve) const;
+  // jump after that; where S does not fall so far, its end.
+  void part(std::size_t k, Curve& curve);
 
   // Sets S after the first `ranks[j]` ranks, for all of them.
   void survival_after(std::span<const std::size_t> ranks, double* survival);
@@ -135,6 +137,8 @@ class LevelCurve {
   double sum_of_falls_in(std::size_t chunk, const LevelValues& values) const;
   void find_parts(std::span<const double> probabilities, double least);
   void want_parts(double margin);
+  void make_windows();
+  void make_window(Range levels);
   std::size_t chunk_of(double probability) const;
   bool falls_in(std::size_t chunk) const;
   std::size_t fall_before(std::size_t level);
@@ -169,15 +173,25 @@ class LevelCurve {
   std::vector<std::uint32_t> wanted_;  // chunks that are to be filled,
   std::vector<Range> runs_;            // and the same in runs
   std::vector<float> chunk_weight_;
-  std::vector<double> chunk_after_;      // weight behind it
-  std::vector<double> chunk_product_;    // of the factors, or kUnknown
-  std::vector<float> doubt_;             // the largest D C / R^2 of its levels
-  std::vector<double> chunk_before_;     // (chunks + 1,) S before it, as far as it is known
-  std::vector<double> asked_;            // probabilities that S is looked at, from the largest on
+  std::vector<double> chunk_after_;    // weight behind it
+  std::vector<double> chunk_product_;  // of the factors, or kUnknown
+  std::vector<float> doubt_;           // the largest D C / R^2 of its levels
+  std::vector<double> chunk_before_;   // (chunks + 1,) S before it, as far as it is known
+  std::span<const double> probabilities_;
+  std::vector<double> asked_;            // the same, from the largest on
   std::vector<std::uint32_t> doubtful_;  // levels whose factors become exact
   double margin_ = 0;                    // by how much S may change with them
   std::vector<Range> parts_;             // of levels
-  std::vector<double> falls_;            // sums of falls in each chunk, by S before it
+  std::vector<std::size_t> in_order_;    // parts from the first levels on
+  // Ranks of the levels of some parts, each of them in one window.
+  struct LevelWindow {
+    RankWeights weights;
+    WindowCurve curve;
+  };
+  std::size_t n_windows_ = 0;
+  std::vector<LevelWindow> windows_;
+  std::vector<std::size_t> window_of_;  // by part
+  std::vector<double> falls_;           // sums of falls in each chunk, by S before it
   // Levels that are split, one place each.
   struct Split {
     std::size_t rank;  // the first one behind

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <type_traits>
+#include <utility>
 
 #include "chosen_lanes.hpp"
 
@@ -11,6 +12,7 @@ namespace cqrf {
 namespace {
 
 constexpr std::size_t kSixteen = 16;
+constexpr std::size_t kWord = 64;
 
 // Members of a run that the filter may have: their ranks, and what they add to weights. Returns how
 // many there are; there is room for all of them and for fifteen more.
@@ -37,13 +39,13 @@ CQRF_AVX512 inline std::size_t find_avx512(const std::uint16_t* low, std::size_t
     const __m512i tested = _mm512_maskz_srlv_epi32(some, words, bit);
     const __mmask16 in = _mm512_mask_test_epi32_mask(some, tested, _mm512_set1_epi32(1));
     const __m512i rank = _mm512_add_epi32(places, first);
-    _mm512_storeu_si512(ranks + found, _mm512_maskz_compress_epi32(in, rank));
+    const __m512i chosen = _mm512_maskz_compress_epi32(in, rank);
+    __m512 chosen_shares;
     if constexpr (std::is_pointer_v<ShareOf>)
-      _mm512_storeu_ps(shares + found,
-                       _mm512_maskz_compress_ps(in, _mm512_maskz_loadu_ps(some, share_of + i)));
+      chosen_shares = _mm512_maskz_compress_ps(in, _mm512_maskz_loadu_ps(some, share_of + i));
     else
-      _mm512_storeu_ps(shares + found, _mm512_set1_ps(share_of));
-    found += static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
+      chosen_shares = _mm512_set1_ps(share_of);
+    found += store_chosen_avx512(in, chosen, chosen_shares, ranks + found, shares + found);
   }
   return found;
 }
@@ -126,18 +128,25 @@ RankLookup::RankLookup(const Forest& forest, int shift, const GatheredMembers* g
     : forest_(forest), isa_(isa()), shift_(shift), gathered_(gathered) {}
 
 void RankLookup::clear() {
-  for (const std::uint32_t level : levels_) slot_[level] = kNone;
+  for (const std::uint32_t level : levels_) {
+    slot_[level] = kNone;
+    wait_[level / kWord] = 0;
+  }
   levels_.clear();
   weight_.clear();
   n_found_ = 0;
 }
 
 void RankLookup::want(std::size_t level) {
-  // Whole blocks: members are told by place before the last rank is.
-  if (slot_.empty()) slot_.assign(n_blocks(forest_.n_rows) * per_block(), kNone);
+  if (slot_.empty()) {
+    // Whole blocks: members are told by place before the last rank is.
+    slot_.assign(n_blocks(forest_.n_rows) * per_block(), kNone);
+    wait_.assign((slot_.size() + kWord - 1) / kWord, 0);
+  }
   if (slot_[level] != kNone) return;
   slot_[level] = static_cast<std::uint32_t>(levels_.size() << shift_);
   levels_.push_back(static_cast<std::uint32_t>(level));
+  wait_[level / kWord] |= std::uint64_t{1} << level % kWord;
 }
 
 void RankLookup::look_up(std::span<const Leaf> leaves) {
@@ -160,13 +169,16 @@ void RankLookup::look_up(std::span<const Leaf> leaves) {
 // The levels that wait, by blocks or runs of cells.
 void RankLookup::divide() {
   parts_.clear();
-  std::sort(levels_.begin() + static_cast<std::ptrdiff_t>(n_found_), levels_.end());
-  for (std::size_t i = n_found_; i < levels_.size(); ++i) {
-    const std::size_t begin = std::size_t{levels_[i]} << shift_;
-    const std::size_t number =
-        gathered_ ? gathered_->first_of_run(begin >> gathered_->cell_shift()) : begin >> kPlaceBits;
-    if (parts_.empty() || parts_.back().number != number) parts_.push_back({number, {}});
-    parts_.back().filter.add(levels_[i] % per_block());
+  for (std::size_t word = 0; word < wait_.size(); ++word) {
+    for (std::uint64_t bits = std::exchange(wait_[word], 0); bits != 0; bits &= bits - 1) {
+      const std::size_t level = word * kWord + static_cast<std::size_t>(std::countr_zero(bits));
+      const std::size_t begin = level << shift_;
+      const std::size_t number = gathered_
+                                     ? gathered_->first_of_run(begin >> gathered_->cell_shift())
+                                     : begin >> kPlaceBits;
+      if (parts_.empty() || parts_.back().number != number) parts_.push_back({number, {}});
+      parts_.back().filter.add(level % per_block());
+    }
   }
 }
 
@@ -214,9 +226,9 @@ void RankLookup::find(const Part& part, std::size_t block, const std::uint16_t* 
 void RankLookup::add_up() {
   const std::size_t waiting = n_found_ << shift_;
   const std::size_t others = levels_.size() << shift_;
-  weight_.resize(others + kSixteen, 0.0);
+  weight_.resize(others + kSixteen, 0.0f);
   const std::uint32_t* const slots = slot_.data();
-  double* const weight = weight_.data();
+  float* const weight = weight_.data();
   const int shift = shift_;
   const Rank in_level = static_cast<Rank>(level_size() - 1);
   for (std::size_t i = 0; i < n_members_; ++i) {
@@ -225,7 +237,7 @@ void RankLookup::add_up() {
     const std::size_t other = others + i % kSixteen;
     // Without a branch, which would be mispredicted.
     const std::size_t wanted = -static_cast<std::size_t>((slot >= waiting) & (slot != kNone));
-    weight[other ^ ((other ^ at) & wanted)] += double{shares_[i]};
+    weight[other ^ ((other ^ at) & wanted)] += shares_[i];
   }
   weight_.resize(others);
 }

@@ -49,6 +49,8 @@ class RankLookup {
   double weight(std::size_t rank) const {
     return weight_[slot_[rank >> shift_] + (rank & (level_size() - 1))];
   }
+  // The same of all ranks of a level; others may be set instead.
+  float* weights(std::size_t level) { return weight_.data() + slot_[level]; }
 
  private:
   static constexpr std::uint32_t kNone = static_cast<std::uint32_t>(-1);
@@ -72,9 +74,10 @@ class RankLookup {
   int shift_;
   const GatheredMembers* gathered_;
   std::vector<std::uint32_t> slot_;    // by level, where its weights stand, or kNone
-  std::vector<double> weight_;         // (levels, ranks of a level)
+  std::vector<float> weight_;          // (levels, ranks of a level) and some more
   std::vector<std::uint32_t> levels_;  // that were asked for
   std::size_t n_found_ = 0;            // of them; the others wait
+  std::vector<std::uint64_t> wait_;    // the same as bits: they are looked up in order
   std::vector<Part> parts_;
   // Members that may be in levels that wait.
   std::size_t n_members_ = 0;

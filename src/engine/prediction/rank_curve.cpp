@@ -31,11 +31,10 @@ void RankCurve::look_at(std::span<const double> probabilities) {
   probabilities_ = probabilities;
   chunk_ = 0;
   if (target_.has_ties()) return;
-  crossings_.assign(probabilities.size(), kNoJump);
+  crossings_.resize(probabilities.size());
   for (std::size_t k = 0; k < probabilities.size(); ++k) {
-    const double probability = probabilities[k] + kLevelTolerance;
-    if (!whole_.falls_to(probability)) continue;
-    crossings_[k] = whole_.crossing(probability, chunk_);
+    crossings_[k] = whole_.crossing(probabilities[k] + kLevelTolerance, chunk_);
+    if (crossings_[k] == kNoJump) continue;
     chunk_ = crossings_[k] / WindowCurve::kChunk;
     // All of them are on their way before the first one is read.
     prefetch(&target_.times[weights_.rank(crossings_[k])]);

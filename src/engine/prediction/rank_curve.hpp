@@ -30,14 +30,9 @@ class RankCurve {
   void expect(const LeafId*) const {}
 
   void look_at(std::span<const double> probabilities);
-  // The k-th answer, and whether it is identified, where no times are tied.
-  struct Solved {
-    double quantile;
-    bool identified;
-  };
-  Solved solve(std::size_t k, Interpolation interpolation) {
-    if (crossings_[k] == kNoJump) return {whole_.last_time(), false};
-    return {inverse(whole_, crossings_[k], probabilities_[k], interpolation), true};
+  // The k-th answer, where no times are tied.
+  QuantileFound solve(std::size_t k, Interpolation interpolation) {
+    return whole_.solve(probabilities_[k], crossings_[k], interpolation);
   }
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
   // jump after that; where S does not fall so far, its end.

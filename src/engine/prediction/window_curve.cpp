@@ -61,18 +61,8 @@ CQRF_AVX512 std::size_t drain_avx512(const std::uint8_t* event, float* weight, s
     ranks = _mm512_add_epi32(ranks, _mm512_set1_epi32(kSixteen));
     const __m512i chosen = _mm512_maskz_compress_epi32(in, marked);
     const __m512 chosen_weights = _mm512_maskz_compress_ps(in, weights);
-    const auto number = static_cast<std::size_t>(std::popcount(static_cast<unsigned>(in)));
-    // Eight are written in half the time of sixteen, and seldom are there more.
-    constexpr __mmask8 kAll = 0xff;
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to.marked + found),
-                        _mm512_maskz_extracti32x8_epi32(kAll, chosen, 0));
-    _mm256_storeu_ps(to.weight + found, _mm512_maskz_extractf32x8_ps(kAll, chosen_weights, 0));
-    if (number > kEight) {
-      _mm512_storeu_si512(to.marked + found, chosen);
-      _mm512_storeu_ps(to.weight + found, chosen_weights);
-    }
+    found += store_chosen_avx512(in, chosen, chosen_weights, to.marked + found, to.weight + found);
     _mm512_storeu_ps(weight + i, _mm512_setzero_ps());
-    found += number;
   }
   return found;
 }
@@ -221,6 +211,7 @@ double WindowCurve::sum_of_falls(std::span<const double> values) const {
 }
 
 std::size_t WindowCurve::crossing(double probability, std::size_t chunk) {
+  if (!falls_to(probability)) return behind_ == 0 ? kNoJump : jump_before(weights_->size);
   // The last chunk that S is above the probability before: one of the next, or found without
   // branches, which would be mispredicted.
   constexpr std::size_t kNext = 4;
@@ -250,12 +241,12 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
   const std::size_t n = weights_->size;
   const bool is_last = behind_ == 0;
   if (!first_ && survival_[0] <= probability) return {.before = true};
-  if (n == 0 || !falls_to(probability)) {
-    if (n == 0 || !is_last) return {.before = is_last, .after = !is_last};
-    // S does not fall so far: its last time.
+  if (n == 0) return {.before = is_last, .after = !is_last};
+  if (!falls_to(probability)) {
+    // The last time.
     std::size_t begin = n - 1;
     while (begin > 0 && tied(begin - 1, begin)) --begin;
-    return {.begin = begin, .end = n};
+    return {.after = !is_last, .begin = begin, .end = n};
   }
   const std::size_t at = crossing(probability, chunk);
   Place place;

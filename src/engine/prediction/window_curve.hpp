@@ -65,22 +65,27 @@ class WindowCurve {
   // The sum of values, by ranks of all, at the jumps of S, times its falls there.
   double sum_of_falls(std::span<const double> values) const;
   double survival_behind() const { return survival_.back(); }
-  // Whether S falls to a probability before the window ends.
-  bool falls_to(double probability) const { return survival_.back() <= probability; }
-  // The place among the ranks at which it does, if it is above the probability before the window:
-  // a jump, if there is one up to it. Quickest if that is not far behind a chunk.
+  // The place among the ranks at which S falls to a probability, if it is above that before the
+  // window: a jump, if there is one up to it. Where it does not fall so far, the last jump, or
+  // kNoJump if no weight comes behind the window. Quickest if it is not far behind a chunk.
   std::size_t crossing(double probability, std::size_t chunk = 0);
   // Where S falls to a probability.
   Place find(double probability, std::size_t chunk = 0);
   // Sets a curve to its part at a place. A first step without weight tells S before it.
   void part(const Place& place, Curve& curve);
 
+  // Where S falls to a level, which it crosses at a place, or its last time if that is kNoJump. No
+  // times are tied.
+  QuantileFound solve(double level, std::size_t crossing, Interpolation interpolation) {
+    if (crossing == kNoJump) return {time(weights_->size - 1), false};
+    return {inverse(*this, crossing, level, interpolation), true};
+  }
+
   // What inverse() asks for, by places among the ranks, where no times are tied.
   double survival(std::size_t i) { return survival_in(i / kChunk)[i % kChunk]; }
   double before(std::size_t i) { return i % kChunk == 0 ? survival_[i / kChunk] : survival(i - 1); }
   double time(std::size_t i) const { return target_->times[time_index(i)]; }
   double first_time() const { return time(0); }
-  double last_time() const { return time(weights_->size - 1); }
   std::size_t jump_before(std::size_t i) const {
     while (i-- > 0)
       if (jumps(i)) return i;
@@ -101,6 +106,7 @@ class WindowCurve {
     return target_->has_ties() && time_index(i) == time_index(j);
   }
   bool jumps(std::size_t i) const { return weights_->is_event(i); }
+  bool falls_to(double probability) const { return survival_.back() <= probability; }
   const float* survival_in(std::size_t chunk);
   double weight_from(std::size_t i) const {
     return i < weights_->size ? double{from_[i]} : behind_;
