@@ -48,13 +48,11 @@ struct QuantileAnswer {
     const std::size_t first = levels.size() == n_levels ? 0 : row * n_levels;
     whole.look_at(levels.subspan(first, n_levels));
     for (std::size_t j = 0; j < n_levels; ++j) {
-      if constexpr (requires { whole.solve(j, options.interpolation); }) {
-        if (!target.has_ties()) {
-          const auto answer = whole.solve(j, options.interpolation);
-          quantiles[row * n_levels + j] = answer.quantile;
-          identified[row * n_levels + j] = answer.identified;
-          continue;
-        }
+      if (!target.has_ties()) {
+        const QuantileFound answer = whole.solve(j, options.interpolation);
+        quantiles[row * n_levels + j] = answer.quantile;
+        identified[row * n_levels + j] = answer.identified;
+        continue;
       }
       whole.part(j, part);
       solver.solve(target, part, levels.subspan(first + j, 1),

@@ -114,7 +114,8 @@ bool CellCurve::enlarge(Window& window, const WindowCurve::Place& place) const {
   return window.ranks != before;
 }
 
-void CellCurve::part(std::size_t k, Curve& curve) {
+// In a window that is made as large as it has to be.
+WindowCurve::Place CellCurve::find(std::size_t k) {
   Part& part = parts_[part_of_[k]];
   const double probability = probabilities_[k] + kLevelTolerance;
   WindowCurve::Place place = part.curve.find(probability);
@@ -123,7 +124,17 @@ void CellCurve::part(std::size_t k, Curve& curve) {
     load(part);
     place = part.curve.find(probability);
   }
-  part.curve.part(place, curve);
+  return place;
+}
+
+QuantileFound CellCurve::solve(std::size_t k, Interpolation interpolation) {
+  const WindowCurve::Place place = find(k);
+  return parts_[part_of_[k]].curve.solve(probabilities_[k], place.crossing, interpolation);
+}
+
+void CellCurve::part(std::size_t k, Curve& curve) {
+  const WindowCurve::Place place = find(k);
+  parts_[part_of_[k]].curve.part(place, curve);
 }
 
 }  // namespace cqrf

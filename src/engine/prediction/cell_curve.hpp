@@ -33,9 +33,10 @@ class CellCurve {
 
   // Looks at the members around the places where S falls to each probability.
   void look_at(std::span<const double> probabilities);
+  // The k-th answer, where no times are tied.
+  QuantileFound solve(std::size_t k, Interpolation interpolation);
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
-  // jump after that; where S does not fall so far, its end. A first step without weight tells S
-  // before it.
+  // jump after that; where S does not fall so far, its end.
   void part(std::size_t k, Curve& curve);
 
  private:
@@ -56,6 +57,7 @@ class CellCurve {
   void divide(std::span<const double> probabilities);
   void load(Part& part);
   bool enlarge(Window& window, const WindowCurve::Place& place) const;
+  WindowCurve::Place find(std::size_t k);
 
   const Forest& forest_;
   const TargetView& target_;

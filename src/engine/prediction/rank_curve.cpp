@@ -29,15 +29,14 @@ void RankCurve::make(const LeafId* leaves) {
 
 void RankCurve::look_at(std::span<const double> probabilities) {
   probabilities_ = probabilities;
-  chunk_ = 0;
-  if (target_.has_ties()) return;
   crossings_.resize(probabilities.size());
+  std::size_t chunk = 0;
   for (std::size_t k = 0; k < probabilities.size(); ++k) {
-    crossings_[k] = whole_.crossing(probabilities[k] + kLevelTolerance, chunk_);
+    crossings_[k] = whole_.crossing(probabilities[k] + kLevelTolerance, chunk);
     if (crossings_[k] == kNoJump) continue;
-    chunk_ = crossings_[k] / WindowCurve::kChunk;
+    chunk = crossings_[k] / WindowCurve::kChunk;
     // All of them are on their way before the first one is read.
-    prefetch(&target_.times[weights_.rank(crossings_[k])]);
+    prefetch(&target_.times[target_.time_of(weights_.rank(crossings_[k]))]);
   }
 }
 

@@ -37,9 +37,8 @@ class RankCurve {
   // Sets the part of a curve where S falls to the k-th probability, from the jump before to the
   // jump after that; where S does not fall so far, its end.
   void part(std::size_t k, Curve& curve) {
-    const WindowCurve::Place place = whole_.find(probabilities_[k] + kLevelTolerance, chunk_);
-    chunk_ = place.chunk;
-    whole_.part(place, curve);
+    const std::size_t chunk = crossings_[k] == kNoJump ? 0 : crossings_[k] / WindowCurve::kChunk;
+    whole_.part(whole_.find(probabilities_[k] + kLevelTolerance, chunk), curve);
   }
   // Sets S after the first `ranks[j]` ranks, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival) {
@@ -61,7 +60,6 @@ class RankCurve {
   RankWeights weights_;
   WindowCurve whole_;
   std::span<const double> probabilities_;
-  std::size_t chunk_ = 0;               // in which the last one was found
   std::vector<std::size_t> crossings_;  // places at which S falls to them, or kNoJump
 };
 

@@ -249,7 +249,7 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
     return {.after = !is_last, .begin = begin, .end = n};
   }
   const std::size_t at = crossing(probability, chunk);
-  Place place;
+  Place place{.crossing = at};
   std::size_t begin = at;
   while (begin > 0 && (!jumps(begin - 1) || tied(begin - 1, at))) --begin;
   place.before = begin == 0 && !first_;
@@ -262,7 +262,6 @@ WindowCurve::Place WindowCurve::find(double probability, std::size_t chunk) {
   if (end < n) ++end;
   while (end < n && tied(end, end - 1)) ++end;
   place.end = end;
-  place.chunk = at / kChunk;
   return place;
 }
 

@@ -52,7 +52,7 @@ class WindowCurve {
     bool after = false;   // or to end later
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::size_t chunk = 0;
+    std::size_t crossing = kNoJump;
   };
 
   // `survival` is S before the window, `behind` the weight behind it, and `total` that of all
