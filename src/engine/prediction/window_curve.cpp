@@ -137,6 +137,11 @@ void add_up(Isa isa, std::span<const std::uint8_t> event, std::span<const std::u
   drain(isa, event, weights, n, first, to);
 }
 
+std::size_t WindowCurve::length(std::size_t chunk) const {
+  const std::size_t left = weights_->size - chunk * kChunk;
+  return std::min(kChunk, (left + kEight - 1) / kEight * kEight);
+}
+
 void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, double survival,
                        double behind, double total) {
   static_assert(RankWeights::kRoom >= kChunk);
@@ -160,7 +165,7 @@ void WindowCurve::make(Isa isa, const TargetView& target, RankWeights& weights, 
     float weight;
     float doubt;
     survival_[k] = dispatch<ChunkFactors>(
-        isa, OfRanks{weights.marked.data() + at, weights.weight.data() + at}, kChunk,
+        isa, OfRanks{weights.marked.data() + at, weights.weight.data() + at}, length(k),
         static_cast<float>(after), factor_.data() + at, from_.data() + at, weight, doubt);
     after += double{weight};
   }
@@ -178,7 +183,7 @@ const float* WindowCurve::survival_in(std::size_t chunk) {
   float* const after = after_.data() + chunk * kChunk;
   if (asked_[chunk]) return after;
   asked_[chunk] = 1;
-  dispatch<ChunkSurvival>(isa_, factor_.data() + chunk * kChunk, kChunk,
+  dispatch<ChunkSurvival>(isa_, factor_.data() + chunk * kChunk, length(chunk),
                           static_cast<float>(survival_[chunk]),
                           static_cast<float>(survival_[chunk + 1]), after);
   return after;
@@ -228,8 +233,9 @@ std::size_t WindowCurve::crossing(double probability, std::size_t chunk) {
   // Then all of its ranks.
   const float* const after = survival_in(chunk);
   const auto reached = static_cast<float>(probability);
+  const std::size_t n = length(chunk);
   std::uint32_t above = 0;
-  for (std::size_t j = 0; j < kChunk; ++j) above += after[j] > reached;
+  for (std::size_t j = 0; j < n; ++j) above += after[j] > reached;
   // Products in another order may round to the other side.
   std::size_t at =
       std::min(chunk * kChunk + std::min<std::size_t>(above, kChunk - 1), weights_->size - 1);

@@ -107,6 +107,8 @@ class WindowCurve {
   }
   bool jumps(std::size_t i) const { return weights_->is_event(i); }
   bool falls_to(double probability) const { return survival_.back() <= probability; }
+  // How many ranks a chunk has, in whole vectors.
+  std::size_t length(std::size_t chunk) const;
   const float* survival_in(std::size_t chunk);
   double weight_from(std::size_t i) const {
     return i < weights_->size ? double{from_[i]} : behind_;
