@@ -49,7 +49,7 @@ class RankLookup {
   double weight(std::size_t rank) const {
     return weight_[slot_[rank >> shift_] + (rank & (level_size() - 1))];
   }
-  // The same of all ranks of a level; others may be set instead.
+  // The same of all ranks of a level, for the caller to take away.
   float* weights(std::size_t level) { return weight_.data() + slot_[level]; }
 
  private:

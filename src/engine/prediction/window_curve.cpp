@@ -19,7 +19,7 @@ struct OfRanks {
     const EightInts ranks = *reinterpret_cast<const EightInts*>(marked + i);
     const Eight zero{};
     const Eight events = ranks < 0 ? all : zero;
-    return {all, events, all - events, all - all};
+    return {all, events, all - events, zero};
   }
 
   const Rank* marked;
