@@ -258,6 +258,22 @@ def uses_cells(forest):
     return 0 < forest.trees_.engine.cells_bytes <= 2 * members + 64
 
 
+@pytest.mark.parametrize("ties", [None, 100])
+@pytest.mark.parametrize(("leaf", "cells"), [(250, False), (1_000, True)])
+def test_few_rows_with_many_members(leaf, cells, ties):
+    """Cells, if the leaves of a row have more members than ranks are worth, whatever is asked."""
+    X = draw(40, seed=1)[0]
+    asked = {
+        "quantiles": lambda forest: check_quantiles(forest, X, 8192),
+        "survival": lambda forest: check_survival(forest, X, 8192),
+        "means": lambda forest: check_means(forest, X, 8192),
+    }
+    for what, check in asked.items():
+        forest = fit(9_000, ties=ties, n_estimators=40, min_samples_leaf=leaf)
+        check(forest)
+        assert (forest.trees_.engine.cells_bytes > 0) == cells, what
+
+
 RESOLUTION = 12_000
 
 

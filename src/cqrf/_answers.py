@@ -204,8 +204,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
 
         Notes
         -----
-        With more than 32,768 training rows and large leaves, asking for the same `times` again is
-        several times faster: what leaves hold between them is kept, for the last `times` only.
+        With many training rows and large leaves, asking for the same `times` again is several
+        times faster: what leaves hold between them is kept, for the last `times` only.
         """
         if check_choice("return_std", return_std, (True, False)):
             estimation = self._estimation(X)

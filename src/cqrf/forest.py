@@ -105,8 +105,9 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         neighbouring training times. Weights are added up by levels, which is some times faster
         with many rows, and one by one only around the answers; the probabilities behind these are
         off by less than 1e-4. Large leaves also keep counts on a grid of times, made by the first
-        prediction, in at most two bytes per row and tree; quantiles of up to 32,768 rows, and many
-        of up to 262,144, lose nothing but double precision. None is exact. "auto" is exact up to
+        prediction, in at most two bytes per row and tree; where they are small, quantiles of up to
+        32,768 rows lose nothing but double precision, as do more than 16 at once of up to 262,144
+        rows in any leaves. None is exact. "auto" is exact up to
         8,192 rows, and where the leaves of a test point have fewer than 8,192 members in all trees
         together; else it is 8,192. Everything else is exact in any case: weights, curves as
         functions, answers out of bag or under a condition, forests with sample weights, other

@@ -399,10 +399,7 @@ class Weights {
     const bool few = times.size() <= 16 * kFewPlaces && parse_which(which) == Which::kSurvival;
     if (few && on_levels(censoring)) {
       const LevelGridAnswer answer(target_.get(), ascending, left_limit, values.data());
-      if (n_rows() <= kMostRanksForFew)
-        run_on_ranks(answer, n_threads, block_size);
-      else
-        run_on_grid(answer, n_threads, block_size);
+      run_on_grid(answer, n_threads, block_size);
     } else {
       run(GridAnswer{target_.get(), parse_which(which), ascending, left_limit, values.data()},
           censoring, n_threads, block_size);
@@ -420,12 +417,15 @@ class Weights {
     if (!on_levels(censoring)) {
       run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
           n_threads, block_size);
-    } else if (n_rows() <= kMostRanksForFew) {
-      run_on_ranks(answer(nullptr), n_threads, block_size);
     } else {
-      const auto cells = mirrored || !target_.censored() ? nullptr : cells_of_forest(n_threads);
-      const Levels levels = levels_with(cells.get());
-      run_on_levels(answer(&levels), levels, n_threads, block_size);
+      const bool with_cells = !mirrored && target_.censored() && !few_members();
+      const auto cells = with_cells ? cells_of_forest(n_threads) : nullptr;
+      if (!cells && few_ranks()) {
+        run_on_ranks(answer(nullptr), n_threads, block_size);
+      } else {
+        const Levels levels = levels_with(cells.get());
+        run_on_levels(answer(&levels), levels, n_threads, block_size);
+      }
     }
     return to_numpy(std::move(means));
   }
@@ -510,6 +510,15 @@ class Weights {
            std::holds_alternative<ForestSource>(*source_);
   }
 
+  // Whether S at all ranks is as soon known as in some places: there are few ranks, and leaves have
+  // few members.
+  bool few_ranks() const { return n_rows() <= kMostRanksForFew; }
+  bool few_members() const {
+    const Forest& forest = forest_->get();
+    const std::size_t members = forest.members.low.size() / forest.n_leaves() * forest.n_trees();
+    return few_ranks() && members <= kMostMembersForRanks;
+  }
+
   template <class MakeWhole, class Answer>
   void run_places(MakeWhole make_whole, const Answer& answer, int n_threads,
                   std::size_t block_size) const {
@@ -548,11 +557,15 @@ class Weights {
                block_size);
   }
 
-  // Survival probabilities from cells between the times, or, where leaves are small, on levels.
+  // Survival probabilities from cells between the times, or, where leaves are small, from all ranks
+  // or on levels.
   void run_on_grid(const LevelGridAnswer& answer, int n_threads, std::size_t block_size) const {
+    if (few_members()) return run_on_ranks(answer, n_threads, block_size);
     Grid grid(target_.get(), answer.ranks(), target_.censored());
-    if (!forest_->cells_fit() || !grid.pays(forest_->get()))
+    if (!forest_->cells_fit() || !grid.pays(forest_->get())) {
+      if (few_ranks()) return run_on_ranks(answer, n_threads, block_size);
       return run_on_levels(answer, levels_with(nullptr), n_threads, block_size);
+    }
     run_released([&](Monitor& monitor) { forest_->set_cells(grid, rows(), n_threads, monitor); });
     run_places([&] { return GridCurve(forest_->get(), target_.get(), grid); }, answer, n_threads,
                block_size);
@@ -563,11 +576,11 @@ class Weights {
     const bool few = answer.n_levels <= std::max(kFewPlaces, n_rows() / 4096);
     const bool censored = target_.censored();
     std::shared_ptr<const Cells> cells;
-    if (few && (n_rows() > kMostRanksForFew || !censored)) cells = cells_of_forest(n_threads);
+    if (few && !(censored && few_members())) cells = cells_of_forest(n_threads);
     if (cells && !censored)
       run_places([&] { return CellCurve(forest_->get(), target_.get(), *cells); }, answer,
                  n_threads, block_size);
-    else if (n_rows() <= (few ? kMostRanksForFew : kMostRanksForMany))
+    else if (!cells && n_rows() <= (few ? kMostRanksForFew : kMostRanksForMany))
       run_on_ranks(answer, n_threads, block_size);
     else
       run_on_levels(answer, levels_with(cells.get()), n_threads, block_size);

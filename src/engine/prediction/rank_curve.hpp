@@ -17,6 +17,9 @@ namespace cqrf {
 // quantiles, and for many, each of which takes longer any other way.
 inline constexpr std::size_t kMostRanksForFew = kBlockRows;
 inline constexpr std::size_t kMostRanksForMany = 8 * kBlockRows;
+// With more members in the leaves of a test point than this, cells pay, for anything but many
+// quantiles.
+inline constexpr std::size_t kMostMembersForRanks = kBlockRows;
 
 // Scratch of one worker, made anew for every test point.
 class RankCurve {
