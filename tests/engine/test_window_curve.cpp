@@ -20,15 +20,20 @@ RankWeights drained(const OutcomeData& data, const std::vector<float>& weights) 
   return found;
 }
 
-// An event at 1, a censoring at 2, events at 3 and 4.
-OutcomeData four_rows() {
+// An event at 1, a censoring at 2, events at 3 and 4, with some weights, and so much behind them.
+struct FourRows {
   OutcomeData data;
-  data.push(1, true);
-  data.push(2, false);
-  data.push(3, true);
-  data.push(4, true);
-  return data;
-}
+  TargetView target;
+  RankWeights weights;
+  WindowCurve curve;
+
+  explicit FourRows(const std::vector<float>& given, double behind) {
+    for (const double time : {1.0, 2.0, 3.0, 4.0}) data.push(time, time != 2.0);
+    target = data.target();
+    weights = drained(data, given);
+    curve.make(isa(), target, weights, 1, behind, 4);
+  }
+};
 
 }  // namespace
 
@@ -60,11 +65,8 @@ TEST(window_weights_other_than_zero) {
 }
 
 TEST(window_of_all_ranks) {
-  const OutcomeData data = four_rows();
-  const TargetView target = data.target();
-  RankWeights weights = drained(data, {1, 1, 1, 1});
-  WindowCurve curve;
-  curve.make(isa(), target, weights, 1, 0, 4);
+  FourRows rows({1, 1, 1, 1}, 0);
+  WindowCurve& curve = rows.curve;
   // S = 3/4, 3/4, 3/8, 0.
   CHECK_EQ(curve.crossing(0.75), std::size_t{0});
   CHECK_EQ(curve.crossing(0.5), std::size_t{2});
@@ -75,11 +77,8 @@ TEST(window_of_all_ranks) {
 }
 
 TEST(window_that_ends_before_S_has_fallen) {
-  const OutcomeData data = four_rows();
-  const TargetView target = data.target();
-  RankWeights weights = drained(data, {1, 1, 0, 0});
-  WindowCurve curve;
-  curve.make(isa(), target, weights, 1, 2, 4);
+  FourRows rows({1, 1, 0, 0}, 2);
+  WindowCurve& curve = rows.curve;
   // Weight comes behind: the last jump, up to the error of what comes before.
   CHECK_EQ(curve.crossing(0.7), std::size_t{0});
   const QuantileFound inside = curve.solve(0.7, curve.crossing(0.7), Interpolation::kMidpoint);
@@ -88,7 +87,7 @@ TEST(window_that_ends_before_S_has_fallen) {
   CHECK(curve.find(0.7).after);
   CHECK_EQ(curve.find(0.7).end, std::size_t{2});
   // Nothing comes behind: S never falls so far, and the last time is told.
-  curve.make(isa(), target, weights, 1, 0, 2);
+  curve.make(isa(), rows.target, rows.weights, 1, 0, 2);
   CHECK_EQ(curve.crossing(0.4), kNoJump);
   const QuantileFound last = curve.solve(0.4, kNoJump, Interpolation::kMidpoint);
   CHECK_EQ(last.quantile, 2.0);

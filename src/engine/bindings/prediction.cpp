@@ -418,7 +418,7 @@ class Weights {
       run(RestrictedMeanAnswer{target_.get(), horizon, mirrored, means.data()}, censoring,
           n_threads, block_size);
     } else {
-      const bool with_cells = !mirrored && target_.censored() && !few_members();
+      const bool with_cells = !mirrored && target_.censored() && !ranks_pay();
       const auto cells = with_cells ? cells_of_forest(n_threads) : nullptr;
       if (!cells && few_ranks()) {
         run_on_ranks(answer(nullptr), n_threads, block_size);
@@ -510,10 +510,10 @@ class Weights {
            std::holds_alternative<ForestSource>(*source_);
   }
 
-  // Whether S at all ranks is as soon known as in some places: there are few ranks, and leaves have
-  // few members.
   bool few_ranks() const { return n_rows() <= kMostRanksForFew; }
-  bool few_members() const {
+  // Whether S at all ranks is as soon known as in some places: there are few of them, and leaves
+  // have few members.
+  bool ranks_pay() const {
     const Forest& forest = forest_->get();
     const std::size_t members = forest.members.low.size() / forest.n_leaves() * forest.n_trees();
     return few_ranks() && members <= kMostMembersForRanks;
@@ -560,7 +560,7 @@ class Weights {
   // Survival probabilities from cells between the times, or, where leaves are small, from all ranks
   // or on levels.
   void run_on_grid(const LevelGridAnswer& answer, int n_threads, std::size_t block_size) const {
-    if (few_members()) return run_on_ranks(answer, n_threads, block_size);
+    if (ranks_pay()) return run_on_ranks(answer, n_threads, block_size);
     Grid grid(target_.get(), answer.ranks(), target_.censored());
     if (!forest_->cells_fit() || !grid.pays(forest_->get())) {
       if (few_ranks()) return run_on_ranks(answer, n_threads, block_size);
@@ -576,7 +576,7 @@ class Weights {
     const bool few = answer.n_levels <= std::max(kFewPlaces, n_rows() / 4096);
     const bool censored = target_.censored();
     std::shared_ptr<const Cells> cells;
-    if (few && !(censored && few_members())) cells = cells_of_forest(n_threads);
+    if (few && !(censored && ranks_pay())) cells = cells_of_forest(n_threads);
     if (cells && !censored)
       run_places([&] { return CellCurve(forest_->get(), target_.get(), *cells); }, answer,
                  n_threads, block_size);

@@ -55,7 +55,8 @@ double QuantileSolver::invert(double level) const {
 // The paper's rule with the authors' guard: candidates up to the largest uncensored time, the
 // first smallest |S_n| wins.
 double QuantileSolver::argmin(double level) const {
-  const auto& steps = jumps_.curve->steps;
+  const Curve& curve = *jumps_.curve;
+  const auto& steps = curve.steps;
   std::size_t end = 0;
   for (std::size_t k = 0; k < steps.size(); ++k)
     if (steps[k].candidate && steps[k].events > 0) end = k + 1;
@@ -63,7 +64,6 @@ double QuantileSolver::argmin(double level) const {
   double smallest = std::numeric_limits<double>::infinity();
   for (std::size_t k = 0; k < end; ++k) {
     if (!steps[k].candidate) continue;
-    const Curve& curve = *jumps_.curve;
     const double loss = std::abs(level * curve.censoring[k] - steps[k].after / curve.total);
     if (loss < smallest - kLevelTolerance) {
       smallest = loss;
