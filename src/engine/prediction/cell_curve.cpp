@@ -91,7 +91,7 @@ void CellCurve::load(Part& part) {
   loader_.take(part.window);
   const double before = from_[cell_with(window.ranks.begin)] - window.before;
   const double behind = from_[cell_with(window.ranks.end - 1) + 1] + window.behind;
-  part.curve.make(isa_, target_, part.window.weights, before / total(), behind, total());
+  part.curve.make(isa_, target_, part.window.weights, before / total(), behind);
 }
 
 // The whole of the cells that a window touches, then those up to the next one in which S falls.

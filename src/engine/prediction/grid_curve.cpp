@@ -163,7 +163,7 @@ void GridCurve::make_exact(Range cells) {
   weights_.size = 0;
   add_up(isa_, target_.event, std::span(run.low, run.size), run.share, size, begin, weight_,
          weights_);
-  window_.make(isa_, target_, weights_, 1, behind_[cells.end - 1], 0);
+  window_.make(isa_, target_, weights_, 1, behind_[cells.end - 1]);
   ends_.assign(grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.begin + 1),
                grid_.bounds.begin() + static_cast<std::ptrdiff_t>(cells.end + 1));
   survival_.resize(ends_.size());

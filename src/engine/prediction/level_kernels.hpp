@@ -17,21 +17,8 @@ using Eight = float __attribute__((vector_size(32), aligned(4)));
 using EightInts = std::int32_t __attribute__((vector_size(32), aligned(4)));
 constexpr std::size_t kEight = 8;
 
-struct EightWeights {
-  Eight all;
-  Eight events;
-  Eight censored;
-  Eight first;  // of the censorings, those that come before the events
-};
-
 // Weights of levels, and shares of the censorings that come before the events.
 struct OfLevels {
-  CQRF_KERNEL EightWeights operator()(std::size_t i) const {
-    const Eight c = *reinterpret_cast<const Eight*>(censored + i);
-    const Eight d = *reinterpret_cast<const Eight*>(events + i);
-    return {c + d, d, c, *reinterpret_cast<const Eight*>(order + i) * c};
-  }
-
   const float* censored;
   const float* events;
   const float* order;
@@ -46,12 +33,31 @@ using Lanes8 = int __attribute__((vector_size(32)));
   __builtin_shuffle(x, zero, Lanes8{n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7})
 #endif
 
-// The factors of a chunk of levels or ranks, from the last to the first.
+inline constexpr std::size_t whole_vectors(std::size_t n) {
+  return (n + kEight - 1) / kEight * kEight;
+}
+
+// Makes values the sums from each place to the last. Arguments are references: how vectors are
+// passed depends on the instruction set.
+CQRF_KERNEL void add_later(Eight& values) {
+  const Eight zero{};
+  values += CQRF_LATER(values, zero, 1);
+  values += CQRF_LATER(values, zero, 2);
+  values += CQRF_LATER(values, zero, 4);
+}
+
+CQRF_KERNEL double product_of(const Eight& values) {
+  double product = 1;
+  for (std::size_t j = 0; j < kEight; ++j) product *= double{values[j]};
+  return product;
+}
+
+// The factors of a chunk of levels, from the last to the first.
 struct ChunkFactors {
-  // `weights` gives eight at once, `after` is the weight behind the chunk. Returns the product of
-  // the factors; `total` becomes the weight of the chunk, and `doubt` the largest D C / R^2.
-  template <Isa, class Weights>
-  CQRF_KERNEL static double run(const Weights& weights, std::size_t size, float after,
+  // `after` is the weight behind the chunk. Returns the product of the factors; `total` becomes the
+  // weight of the chunk, and `doubt` the largest D C / R^2.
+  template <Isa>
+  CQRF_KERNEL static double run(const OfLevels& levels, std::size_t size, float after,
                                 float* factor, float* from, float& total, float& doubt) {
     const Eight zero{};
     const Eight one = zero + 1.0f;
@@ -60,35 +66,30 @@ struct ChunkFactors {
     Eight doubts{};
     float sum = 0;
     for (std::size_t i = size; i > 0; i -= kEight) {
-      const EightWeights some = weights(i - kEight);
-      // Sums from each place to the last.
-      Eight sums = some.all;
-      sums += CQRF_LATER(sums, zero, 1);
-      sums += CQRF_LATER(sums, zero, 2);
-      sums += CQRF_LATER(sums, zero, 4);
+      const std::size_t at = i - kEight;
+      const Eight censored = *reinterpret_cast<const Eight*>(levels.censored + at);
+      const Eight events = *reinterpret_cast<const Eight*>(levels.events + at);
+      Eight sums = censored + events;
+      add_later(sums);
       const Eight all = sums + (after + sum);
-      *reinterpret_cast<Eight*>(from + i - kEight) = all;
-      Eight at_risk = all - some.first;
+      *reinterpret_cast<Eight*>(from + at) = all;
+      Eight at_risk = all - *reinterpret_cast<const Eight*>(levels.order + at) * censored;
       sum += sums[0];
       at_risk = at_risk > tiny ? at_risk : tiny;
       const Eight inverse = one / at_risk;
-      const Eight share = some.events * inverse;
+      const Eight share = events * inverse;
       // Exactly one where there is no event, and zero where nothing else is left; a share of less
       // is not rounded beyond one.
-      const Eight f = at_risk > some.events ? one - share : zero;
-      *reinterpret_cast<Eight*>(factor + i - kEight) = f;
+      const Eight f = at_risk > events ? one - share : zero;
+      *reinterpret_cast<Eight*>(factor + at) = f;
       product *= f;
-      const Eight change = share * (some.censored * inverse);
+      const Eight change = share * (censored * inverse);
       doubts = change > doubts ? change : doubts;
     }
     total = sum;
-    double factors = 1;
     doubt = 0;
-    for (std::size_t j = 0; j < kEight; ++j) {
-      factors *= double{product[j]};
-      doubt = std::max(doubt, doubts[j]);
-    }
-    return factors;
+    for (std::size_t j = 0; j < kEight; ++j) doubt = std::max(doubt, doubts[j]);
+    return product_of(product);
   }
 };
 

@@ -40,8 +40,7 @@ void LevelCurve::make_window(Range levels) {
     drain(isa_, target_.event, shift_ == 0 ? &all : lookup_.weights(level),
           first_rank(level + 1) - first, static_cast<Rank>(first), weights);
   }
-  curve.make(isa_, target_, weights, survival_before(levels.begin), weight_from(levels.end),
-             chunk_after_[0] + double{chunk_weight_[0]});
+  curve.make(isa_, target_, weights, survival_before(levels.begin), weight_from(levels.end));
 }
 
 QuantileFound LevelCurve::solve(std::size_t k, Interpolation interpolation) {

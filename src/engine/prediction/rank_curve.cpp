@@ -1,5 +1,7 @@
 #include "rank_curve.hpp"
 
+#include <algorithm>
+
 #include "../prefetch.hpp"
 #include "level_kernels.hpp"
 
@@ -9,7 +11,7 @@ void RankCurve::make(const LeafId* leaves) {
   constexpr std::size_t kAhead = 2;
   const std::size_t trees = forest_.n_trees();
   const std::size_t n = forest_.n_rows;
-  if (weight_.empty()) weight_.assign(n_blocks(n) * kBlockRows + kDrainRoom, 0.0f);
+  if (weight_.empty()) weight_.assign(n, 0.0f);
   std::size_t members = 0;
   for (std::size_t t = 0; t < trees; ++t) {
     if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaves[t + kAhead]));
@@ -24,7 +26,7 @@ void RankCurve::make(const LeafId* leaves) {
   weights_.size = 0;
   weights_.make_room(std::min(n, members));
   drain(isa_, target_.event, weight_.data(), n, 0, weights_);
-  whole_.make(isa_, target_, weights_, 1, 0, static_cast<double>(trees));
+  whole_.make(isa_, target_, weights_, 1, 0);
 }
 
 void RankCurve::look_at(std::span<const double> probabilities) {
@@ -35,8 +37,10 @@ void RankCurve::look_at(std::span<const double> probabilities) {
     crossings_[k] = whole_.crossing(probabilities[k] + kLevelTolerance, chunk);
     if (crossings_[k] == kNoJump) continue;
     chunk = crossings_[k] / WindowCurve::kChunk;
-    // All of them are on their way before the first one is read.
-    prefetch(&target_.times[target_.time_of(weights_.rank(crossings_[k]))]);
+    // All of them, and those before and after, are on their way before the first one is read.
+    const std::size_t end = std::min(crossings_[k] + 2, weights_.size);
+    for (std::size_t i = std::max<std::size_t>(crossings_[k], 1) - 1; i < end; ++i)
+      prefetch(&target_.times[target_.time_of(weights_.rank(i))]);
   }
 }
 

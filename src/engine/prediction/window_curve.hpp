@@ -8,40 +8,9 @@
 #include "../simd.hpp"
 #include "curve.hpp"
 #include "inverse.hpp"
-#include "members.hpp"
+#include "rank_weights.hpp"
 
 namespace cqrf {
-
-// Ranks that have weight, in order, and how much. There is room for more.
-struct RankWeights {
-  static constexpr std::size_t kRoom = 64;
-  // Set in the ranks of events; ranks are less (index.hpp). One array for it is less to write.
-  static constexpr Rank kEventBit = Rank{1} << 31;
-
-  std::size_t size = 0;
-  std::vector<Rank> marked;  // ranks, with kEventBit
-  std::vector<float> weight;
-
-  Rank rank(std::size_t i) const { return marked[i] & ~kEventBit; }
-  bool is_event(std::size_t i) const { return (marked[i] & kEventBit) != 0; }
-
-  void make_room(std::size_t n) {
-    if (marked.size() >= n + kRoom) return;
-    marked.resize(2 * (n + kRoom));
-    weight.resize(marked.size());
-  }
-};
-
-// Moves weights other than zero, of n ranks from `first` on, behind the others. event: (ranks,).
-// `weight` has room for kDrainRoom more.
-inline constexpr std::size_t kDrainRoom = 16;
-void drain(Isa isa, std::span<const std::uint8_t> event, float* weight, std::size_t n, Rank first,
-           RankWeights& to);
-// The same, of what some members, all of them among these ranks of one block, add to their weights:
-// `share` each. `weight` is scratch, zero before and after.
-void add_up(Isa isa, std::span<const std::uint8_t> event, std::span<const std::uint16_t> low,
-            const float* share, std::size_t n, Rank first, std::vector<float>& weight,
-            RankWeights& to);
 
 class WindowCurve {
  public:
@@ -55,10 +24,10 @@ class WindowCurve {
     std::size_t crossing = kNoJump;
   };
 
-  // `survival` is S before the window, `behind` the weight behind it, and `total` that of all
-  // ranks. The room of the weights is set to zero.
-  void make(Isa isa, const TargetView& target, RankWeights& weights, double survival, double behind,
-            double total);
+  // `survival` is S before the window, `behind` the weight behind it. The room of the weights is
+  // set to zero.
+  void make(Isa isa, const TargetView& target, RankWeights& weights, double survival,
+            double behind);
 
   // Sets S after the first `ranks[j]` ranks of all, for every j; ascending.
   void survival_after(std::span<const std::size_t> ranks, double* survival);
@@ -109,20 +78,20 @@ class WindowCurve {
   bool falls_to(double probability) const { return survival_.back() <= probability; }
   // How many ranks a chunk has, in whole vectors.
   std::size_t length(std::size_t chunk) const;
-  const float* survival_in(std::size_t chunk);
-  double weight_from(std::size_t i) const {
-    return i < weights_->size ? double{from_[i]} : behind_;
+  // S after each rank of a chunk.
+  const float* survival_in(std::size_t chunk) {
+    if (!asked_[chunk]) make_survival_in(chunk);
+    return after_.data() + chunk * kChunk;
   }
+  void make_survival_in(std::size_t chunk);
 
   Isa isa_ = Isa::kPortable;
   const TargetView* target_ = nullptr;
   const RankWeights* weights_ = nullptr;
   bool first_;  // whether no weight comes before the window
   double behind_;
-  double total_;
   // By its ranks, in whole chunks.
   std::vector<float> factor_;     // by which S falls
-  std::vector<float> from_;       // weight from each rank on
   std::vector<double> survival_;  // (chunks + 1,) S before each
   std::vector<float> after_;      // S after each rank, of chunks that were asked for
   std::vector<std::uint8_t> asked_;
