@@ -58,10 +58,10 @@ format: $(VENV)/.extra-lint ## rewrite Python and C++ in the house style
 	ruff format .
 	clang-format -i $(CPP)
 
-bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed and memory beside the neighbours; writes docs/benchmarks.md (half an hour)
+bench: $(VENV)/.package $(VENV)/.extra-bench ## measure speed and memory beside the neighbours; writes docs/benchmarks.md (an hour)
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-bench-full: $(VENV)/.package $(VENV)/.extra-bench ## the same to ten million rows (hours), and the command line
+bench-full: $(VENV)/.package $(VENV)/.extra-bench ## the same with slow neighbours whole and as far as they go (hours), and the command line
 	$(BIN)/python benchmarks/run.py --scale full $(ARGS)
 	$(BIN)/python benchmarks/command_line.py
 

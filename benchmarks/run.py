@@ -4,7 +4,7 @@
     make bench ARGS="predict row"           # some parts
     make bench ARGS="predict --again"       # measured anew
     make bench ARGS=--draw                  # the page from what is stored, nothing measured
-    make bench-full                         # to ten million rows
+    make bench-full                         # slow neighbours whole, and as far as they go
     make bench ARGS='--forest {"time_resolution":512}'
 
 A missed target is reported and is no error, unless --strict is given.

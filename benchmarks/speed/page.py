@@ -18,8 +18,8 @@ QUIET_LOAD = 0.5
 HEAD = """\
 # Benchmarks
 
-`make bench` measures everything on this page and writes it; `make bench-full` takes the curves to
-ten million rows and fits whole forests of the slow neighbours. Figures are stored one by one in
+`make bench` measures everything on this page and writes it; `make bench-full` fits whole forests of
+the slow neighbours, and takes their curves further. Figures are stored one by one in
 `benchmarks/results`: an interrupted run goes on where it was, `make bench ARGS="predict row"`
 measures parts, `ARGS=--again` measures anew.
 

@@ -41,8 +41,8 @@ class Scale:
         What the curves have in common.
     alone_above : int
         On more rows only this package is drawn.
-    limit : float
-        Seconds that a point of a curve may take.
+    limit, alone_limit : float
+        Seconds that a point of a curve may take, and one that is drawn alone.
     profile_rows, kernels : int and tuple of str
         Rows of the forests that are profiled; loops whose instructions are counted.
     wide : tuple of (n, p)
@@ -51,9 +51,9 @@ class Scale:
         Rows of the fits with many categories.
     accuracy : tuple of (n, leaf)
         Sizes at which accuracy is compared.
-    large : tuple of (n, p, max_samples) or None
+    large : tuple of (n, p, max_samples)
         The largest fit.
-    before_trees : int or None
+    before_trees : int
         Rows of the inputs whose memory is measured up to the first tree.
     containers : tuple of str
         What they lie in.
@@ -76,7 +76,7 @@ class Scale:
     )
     axes: dict[str, tuple[int, ...]] = field(
         default_factory=lambda: {
-            "n": (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000),
+            "n": (*(k * 10**d for d in range(3, 7) for k in (1, 3)), 10**7),
             "p": (5, 20, 50, 100, 200, 500),
             "trees": (10, 30, 100, 300, 1_000),
             # From few leaves to many, so that the slow end comes last here too.
@@ -86,14 +86,15 @@ class Scale:
     base: Setting = _BASE
     alone_above: int = 1_000_000
     limit: float = 20.0
+    alone_limit: float = 300.0
     profile_rows: int = 100_000
     kernels: tuple[str, ...] = ("grow_best_cuts", "grow_random_cuts", "predict")
     wide: tuple[int, int] = (2_000, 5_000)
     categories: int = 200_000
     accuracy: tuple[tuple[int, int], ...] = ((20_000, 50),)
     accuracy_seeds: int = 5
-    large: tuple[int, int, int] | None = None
-    before_trees: int | None = None
+    large: tuple[int, int, int] = (10_000_000, 20, 1_000_000)
+    before_trees: int = 10_000_000
     containers: tuple[str, ...] = tuple(CONTAINERS)
 
 
@@ -103,11 +104,8 @@ FULL = replace(
     DEFAULT,
     repeats=Repeats(usual=7, slow=2),
     whole_fits=10_000_000,
-    axes=DEFAULT.axes | {"n": (*DEFAULT.axes["n"], 3_000_000, 10_000_000)},
     limit=300.0,
     accuracy=((20_000, 50), (100_000, 100)),
-    large=(10_000_000, 20, 1_000_000),
-    before_trees=10_000_000,
 )
 
 # Seconds, for the tests: every part, nothing to be learned from its figures.

@@ -94,21 +94,25 @@ class Curves(Part):
     def _at(
         self, run: Run, axis: str, value: int, previous: Record | None, growth: float
     ) -> Record:
-        limit, setting = run.scale.limit, setting_at(run.scale.base, axis, value)
+        setting = setting_at(run.scale.base, axis, value)
+        alone = setting.n > run.scale.alone_above
         figures: Record = {}
         jobs = {}
         for method in METHODS_DRAWN:
             if previous is not None and method not in previous:
                 continue  # not installed
+            goes_on = alone and METHODS[method].package == "cqrf"
+            limit = run.scale.alone_limit if goes_on else run.scale.limit
             reason = reason_to_stop(previous, method, growth, limit)
-            if setting.n > run.scale.alone_above and METHODS[method].package != "cqrf":
-                reason = f"not tried beyond {run.scale.alone_above:,} rows"
+            if alone and not goes_on:
+                reason = reason or f"not tried beyond {run.scale.alone_above:,} rows"
             if reason:
                 figures[method] = {"stopped": reason, "limit": limit}
             else:
                 jobs[method] = (method, setting)
         # Two forests of this size at once may not fit into memory.
-        groups = [jobs] if setting.n <= run.scale.alone_above else [{k: v} for k, v in jobs.items()]
+        groups = [{k: v} for k, v in jobs.items()] if alone else [jobs]
+        limit = run.scale.alone_limit if alone else run.scale.limit
         for group in groups:
             with run.opened(group, run.scale.rows) as workers:
                 seconds = PATIENCE * limit

@@ -37,40 +37,38 @@ class Inputs(Part):
                     "categories", n_categories=count, n=scale.categories, trees=20
                 ),
             )
-        if scale.large is not None:
-            n, p, drawn = scale.large
-            parameters = {
-                "criterion": "mse",
-                "max_features": 1 / 3,
-                "min_samples_leaf": max(1, drawn // 2_000),
-                "max_samples": drawn,
-            }
+        n, p, drawn = scale.large
+        parameters = {
+            "criterion": "mse",
+            "max_features": 1 / 3,
+            "min_samples_leaf": max(1, drawn // 2_000),
+            "max_samples": drawn,
+        }
+        self.once(
+            run,
+            f"{WHOLE}n = {n:,}, p = {p}, float32, {drawn:,} rows a tree",
+            lambda: fresh_figure(
+                "whole",
+                n=n,
+                p=p,
+                trees=scale.trees,
+                rows=min(n, 100_000),
+                parameters=parameters,
+            ),
+        )
+        rows = scale.before_trees
+        for name in scale.containers:
             self.once(
                 run,
-                f"{WHOLE}n = {n:,}, p = {p}, float32, {drawn:,} rows a tree",
-                lambda: fresh_figure(
-                    "whole",
-                    n=n,
-                    p=p,
-                    trees=scale.trees,
-                    rows=min(n, 100_000),
-                    parameters=parameters,
-                ),
+                f"{BEFORE}n = {rows:,}, p = 20, {name}",
+                lambda name=name: fresh_figure("before_trees", container=name, n=rows, p=20),
             )
-        if scale.before_trees is not None:
-            n = scale.before_trees
-            for name in scale.containers:
-                self.once(
-                    run,
-                    f"{BEFORE}n = {n:,}, p = 20, {name}",
-                    lambda name=name: fresh_figure("before_trees", container=name, n=n, p=20),
-                )
 
     def verdicts(self, records: dict[str, Record]) -> list[Verdict]:  # noqa: D102
         what = "fit and score: peak memory, GiB"
         found = _with(records, WHOLE)
         if not found:
-            return [Verdict(what, "n = 10,000,000 (`make bench-full`)", [], "<=", GIB)]
+            return [Verdict(what, "n = 10,000,000", [], "<=", GIB)]
         return [
             Verdict(
                 what,
