@@ -27,6 +27,14 @@ void LevelCurve::make_windows() {
     window_of_[k] = n_windows_;
   }
   make_window(levels);
+  if (target_.has_ties()) return;
+  crossings_.resize(parts_.size());
+  for (std::size_t k = 0; k < parts_.size(); ++k) {
+    WindowCurve& window = windows_[window_of_[k]].curve;
+    crossings_[k] = window.crossing(probabilities_[k] + kLevelTolerance);
+    // All of them are on their way before the first one is read.
+    if (crossings_[k] != kNoJump) window.expect_times(crossings_[k]);
+  }
 }
 
 void LevelCurve::make_window(Range levels) {
@@ -44,9 +52,7 @@ void LevelCurve::make_window(Range levels) {
 }
 
 QuantileFound LevelCurve::solve(std::size_t k, Interpolation interpolation) {
-  WindowCurve& window = windows_[window_of_[k]].curve;
-  const std::size_t crossing = window.crossing(probabilities_[k] + kLevelTolerance);
-  return window.solve(probabilities_[k], crossing, interpolation);
+  return windows_[window_of_[k]].curve.solve(probabilities_[k], crossings_[k], interpolation);
 }
 
 void LevelCurve::part(std::size_t k, Curve& curve) {

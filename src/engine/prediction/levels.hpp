@@ -191,6 +191,7 @@ class LevelCurve {
   std::size_t n_windows_ = 0;
   std::vector<LevelWindow> windows_;
   std::vector<std::size_t> window_of_;  // by part
+  std::vector<std::size_t> crossings_;  // the same, places at which S falls to the probability
   std::vector<double> falls_;           // sums of falls in each chunk, by S before it
   // Levels that are split, one place each.
   struct Split {

@@ -37,10 +37,8 @@ void RankCurve::look_at(std::span<const double> probabilities) {
     crossings_[k] = whole_.crossing(probabilities[k] + kLevelTolerance, chunk);
     if (crossings_[k] == kNoJump) continue;
     chunk = crossings_[k] / WindowCurve::kChunk;
-    // All of them, and those before and after, are on their way before the first one is read.
-    const std::size_t end = std::min(crossings_[k] + 2, weights_.size);
-    for (std::size_t i = std::max<std::size_t>(crossings_[k], 1) - 1; i < end; ++i)
-      prefetch(&target_.times[target_.time_of(weights_.rank(i))]);
+    // All of them are on their way before the first one is read.
+    whole_.expect_times(crossings_[k]);
   }
 }
 

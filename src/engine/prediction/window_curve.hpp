@@ -1,10 +1,12 @@
 // S in a window of time, from the weights of its ranks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "../prefetch.hpp"
 #include "../simd.hpp"
 #include "curve.hpp"
 #include "inverse.hpp"
@@ -38,6 +40,12 @@ class WindowCurve {
   // window: a jump, if there is one up to it. Where it does not fall so far, the last jump, or
   // kNoJump if no weight comes behind the window. Quickest if it is not far behind a chunk.
   std::size_t crossing(double probability, std::size_t chunk = 0);
+  // Asks memory for the times at a place and around it.
+  void expect_times(std::size_t crossing) const {
+    const std::size_t end = std::min(crossing + 2, weights_->size);
+    for (std::size_t i = std::max<std::size_t>(crossing, 1) - 1; i < end; ++i)
+      prefetch(&target_->times[time_index(i)]);
+  }
   // Where S falls to a probability.
   Place find(double probability, std::size_t chunk = 0);
   // Sets a curve to its part at a place. A first step without weight tells S before it.
