@@ -128,7 +128,7 @@ def _panel(
         )
     ax.set_xlim(min(values) / 1.15, max(values) * 1.15)
     for direction in (ax.xaxis, ax.yaxis):
-        direction.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        direction.set_major_formatter(FuncFormatter(lambda value, _: _number(value)))
     # A panel of less than a decade would have a single number at its side.
     low, high = ax.get_ylim()
     middle = (low * high) ** 0.5
@@ -160,6 +160,11 @@ def _panel(
             },
             **at,
         )
+
+
+def _number(value: float) -> str:
+    """Write a number at an axis, where whole millions would reach into each other."""
+    return f"{value / 1e6:g} M" if value >= 1e6 else f"{value:,.10g}"
 
 
 def ends_of_stopped(

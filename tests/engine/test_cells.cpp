@@ -1,6 +1,7 @@
 // Cells: what leaves hold by runs of ranks, against a plain count.
 #include "prediction/cells.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -226,6 +227,29 @@ TEST(cells_are_as_many_as_fit) {
         }
       }
   CHECK(used > 20);
+}
+
+// Cells do not reach beyond a block: of many blocks there are as many, whatever was wanted.
+TEST(cells_of_many_blocks) {
+  Random random(6);
+  const std::size_t n = 40 * kBlockRows;
+  const Planted planted(OutcomeData(n, n, 0.5, random), 1, 30, Planting::kAnywhere, random);
+  Monitor monitor;
+  const auto cells = Cells::make(planted.forest, 33, true, 2, monitor);
+  CHECK(cells != nullptr);
+  if (!cells) return;
+  CHECK_EQ(cells->size(), std::size_t{40});
+  for (const LeafId id : {0u, 29u}) {
+    const Cells::Found leaf = cells->find(planted.forest, 0, id);
+    const auto members = planted.members({id}).front();
+    for (const std::size_t cell : {std::size_t{0}, std::size_t{39}}) {
+      const auto first = std::ranges::lower_bound(members, cell * kBlockRows);
+      const auto last = std::ranges::lower_bound(members, (cell + 1) * kBlockRows);
+      const Cells::Run run = cells->run(leaf, cell);
+      CHECK_EQ(run.begin, static_cast<std::size_t>(first - members.begin()));
+      CHECK_EQ(run.size, static_cast<std::size_t>(last - first));
+    }
+  }
 }
 
 // Begins in a leaf are told by two bytes.

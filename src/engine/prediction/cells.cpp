@@ -130,7 +130,9 @@ std::shared_ptr<const Cells> Cells::make(const Forest& forest, std::size_t most,
   for (int shift = 3; shift <= kPlaceBits; ++shift) {
     const std::size_t n_cells = n_runs(forest.n_rows, shift);
     if (n_cells < fewest) return nullptr;
-    if (n_cells <= most && members_per_cell * n_cells * forest.n_leaves() <= members)
+    // They are not larger than blocks, of which there may be more.
+    const bool few = n_cells <= most || shift == kPlaceBits;
+    if (few && members_per_cell * n_cells * forest.n_leaves() <= members)
       return std::make_shared<const Cells>(forest, shift, censored, n_threads, monitor);
   }
   return nullptr;

@@ -69,9 +69,9 @@ class Cells {
     std::uint32_t next;
   };
 
-  // The finest cells of a forest that pay, at most `most` of them: leaves have two members in a
-  // cell, in the mean, or with censoring four. Null where there would be too few of them, or where
-  // they do not fit.
+  // The finest cells of a forest that pay, at most `most` of them, or one for every block: leaves
+  // have two members in a cell, in the mean, or with censoring four. Null where there would be too
+  // few of them, or where they do not fit.
   static std::shared_ptr<const Cells> make(const Forest& forest, std::size_t most, bool censored,
                                            int n_threads, Monitor& monitor);
   // Whether two bytes tell every place in a leaf.
