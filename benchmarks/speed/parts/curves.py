@@ -96,23 +96,23 @@ class Curves(Part):
     ) -> Record:
         setting = setting_at(run.scale.base, axis, value)
         alone = setting.n > run.scale.alone_above
+        limit = run.scale.alone_limit if alone else run.scale.limit
         figures: Record = {}
         jobs = {}
         for method in METHODS_DRAWN:
             if previous is not None and method not in previous:
                 continue  # not installed
-            goes_on = alone and METHODS[method].package == "cqrf"
-            limit = run.scale.alone_limit if goes_on else run.scale.limit
-            reason = reason_to_stop(previous, method, growth, limit)
-            if alone and not goes_on:
+            left_out = alone and METHODS[method].package != "cqrf"
+            allowed = run.scale.limit if left_out else limit
+            reason = reason_to_stop(previous, method, growth, allowed)
+            if left_out:
                 reason = reason or f"not tried beyond {run.scale.alone_above:,} rows"
             if reason:
-                figures[method] = {"stopped": reason, "limit": limit}
+                figures[method] = {"stopped": reason, "limit": allowed}
             else:
                 jobs[method] = (method, setting)
         # Two forests of this size at once may not fit into memory.
         groups = [{k: v} for k, v in jobs.items()] if alone else [jobs]
-        limit = run.scale.alone_limit if alone else run.scale.limit
         for group in groups:
             with run.opened(group, run.scale.rows) as workers:
                 seconds = PATIENCE * limit

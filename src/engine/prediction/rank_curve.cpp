@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "../prefetch.hpp"
 #include "level_kernels.hpp"
 
 namespace cqrf {
