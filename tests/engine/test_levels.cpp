@@ -514,3 +514,40 @@ TEST(levels_behind_a_cell_of_events_first) {
   for (const double p : {0.5, 0.3})
     check_quantiles(planted, whole, Exact(planted, {0}), {0}, {p}, Interpolation::kMidpoint);
 }
+
+// Cells that are known in part, from their begin or to their end: in every half of a cell, events
+// come rather first. So many rows tell S well, but for what is wrong with the other part.
+TEST(levels_of_a_part_of_a_cell) {
+  Random random(11);
+  constexpr Rank kHalf = 2048;
+  OutcomeData data;
+  for (Rank rank = 0; rank < 32 * kHalf; ++rank)
+    data.push(static_cast<double>(rank), random.below(kHalf) > (rank % kHalf + kHalf / 2) / 2);
+  const Planted planted(data, 1, 2, Planting::kAnywhere, random);
+  const Division division = Division::by_cells(planted, 12);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  const Exact exact(planted, {0});
+  for (double p = 0.95; p > 0.2; p -= 0.01) {
+    check_quantiles(planted, whole, exact, {0}, {p}, Interpolation::kMidpoint);
+    // The other part of the same cell counts for the second one.
+    check_quantiles(planted, whole, exact, {0}, {p, p - 0.05}, Interpolation::kLower);
+  }
+}
+
+// The same where members are the more, the later in a cell: answers are not where they are guessed.
+TEST(levels_beside_a_part_of_a_cell) {
+  Random random(12);
+  constexpr Rank kCell = 2048;
+  OutcomeData data;
+  std::vector<std::vector<Rank>> leaves(2);
+  for (Rank rank = 0; rank < 16 * kCell; ++rank) {
+    data.push(static_cast<double>(rank), random.below(4) > 0);
+    leaves[random.below(kCell) > rank % kCell].push_back(rank);
+  }
+  const Planted planted(data, leaves);
+  const Division division = Division::by_cells(planted, 11);
+  LevelCurve whole(planted.forest, planted.target, division.levels);
+  const Exact exact(planted, {0});
+  for (double p = 0.95; p > 0.5; p -= 1e-4)
+    check_quantiles(planted, whole, exact, {0}, {p}, Interpolation::kMidpoint);
+}

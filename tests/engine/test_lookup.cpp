@@ -18,14 +18,17 @@ Cells make_cells(const Planted& planted, int shift) {
   return Cells(planted.forest, shift, planted.censored(), 1, monitor);
 }
 
-// The members of some leaves in a cell, in the order of the leaves.
-// The members of some cells that follow each other.
-void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift, Range cells,
-               const MemberRun& run) {
+// The members of some leaves in a run of cells, in the order of the leaves.
+void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift,
+               const CellRun& wanted, const MemberRun& run) {
+  const auto within = [](Range range, std::size_t at) {
+    return range.begin <= at && at < range.end;
+  };
   std::size_t i = 0;
   for (const auto& ranks : planted.members(ids))
     for (const Rank rank : ranks) {
-      if (rank >> shift < cells.begin || rank >> shift >= cells.end) continue;
+      if (!within(wanted.cells, rank >> shift) || !within(wanted.places, rank % kBlockRows))
+        continue;
       CHECK(i < run.size);
       if (i >= run.size) return;
       CHECK_EQ(std::size_t{run.low[i]} % kBlockRows, rank % kBlockRows);
@@ -37,15 +40,10 @@ void check_run(const Planted& planted, const std::vector<LeafId>& ids, int shift
 }
 
 // All cells in runs of so many, or less at the end of a block.
-std::vector<Range> in_runs(const Cells& cells, std::size_t length) {
+std::vector<CellRun> in_runs(const Cells& cells, std::size_t length) {
   const std::size_t per_block = kBlockRows >> cells.shift();
-  std::vector<Range> all;
-  for (std::size_t k = 0; k < cells.size(); ++k) {
-    if (k % per_block % length == 0)
-      all.push_back({k, k + 1});
-    else
-      all.back().end = k + 1;
-  }
+  std::vector<CellRun> all;
+  for (std::size_t k = 0; k < cells.size(); ++k) add_cell(k, k % per_block % length != 0, all);
   return all;
 }
 
@@ -127,14 +125,15 @@ TEST(gathered_are_the_members_of_cells) {
             gathered.clear();
             const auto ids = planted.some_leaves(random);
             const std::size_t end = cells.size();
-            const std::vector<Range> first{{end - 1, end}, {0, 1}, {3, 5}};
-            const std::vector<Range> second{{2, 3}, {end - 3, end - 1}, {1, 2}, {7, 9}, {5, 6}};
+            const std::vector<CellRun> first{{{end - 1, end}}, {{0, 1}}, {{3, 5}}};
+            const std::vector<CellRun> second{
+                {{2, 3}}, {{end - 3, end - 1}}, {{1, 2}}, {{7, 9}}, {{5, 6}}};
             gathered.gather(planted.found(cells, ids), first);
             gathered.gather(planted.found(cells, ids), second);
             for (const auto& some : {first, second})
-              for (const Range& run : some)
-                for (std::size_t cell = run.begin; cell < run.end; ++cell) {
-                  CHECK_EQ(gathered.first_of_run(cell), run.begin);
+              for (const CellRun& run : some)
+                for (std::size_t cell = run.cells.begin; cell < run.cells.end; ++cell) {
+                  CHECK_EQ(gathered.first_of_run(cell), run.cells.begin);
                   check_run(planted, ids, shift, run, gathered.run(cell));
                 }
           }
@@ -155,9 +154,34 @@ TEST(gathered_runs_of_any_length) {
     gathered.gather(planted.found(cells, {leaf}), in_runs(cells, 1));
     for (std::size_t k = 0; k < cells.size(); ++k) {
       CHECK_EQ(gathered.run(k).size, leaf == 1 ? k : 128 - k);
-      check_run(planted, {leaf}, 7, {k, k + 1}, gathered.run(k));
+      check_run(planted, {leaf}, 7, {{k, k + 1}}, gathered.run(k));
     }
   }
+}
+
+// The first, the last and any members of cells, of which leaves have from none to more than 32.
+TEST(gathered_are_the_members_between_places) {
+  Random random(6);
+  for (const std::uint32_t n_leaves : {1, 5, 90})
+    for (const Form form : {Form::kOneBlock, Form::kCounted}) {
+      const int shift = 8;
+      const Planted& planted = planted_in(form, n_leaves, random);
+      const Cells cells = make_cells(planted, shift);
+      std::vector<CellRun> runs;
+      for (std::size_t k = 0; k < cells.size(); ++k) {
+        const std::size_t first = (k << shift) % kBlockRows;
+        const std::size_t begin = k % 3 == 0 ? 0 : random.below(1 << shift);
+        const std::size_t length = k % 3 == 1 ? 1 << shift : random.below(1 << shift);
+        runs.push_back({{k, k + 1}, {first + begin, first + begin + length}});
+      }
+      each_isa([&](Isa) {
+        GatheredMembers gathered(planted.forest, cells);
+        const auto ids = planted.some_leaves(random);
+        gathered.gather(planted.found(cells, ids), runs);
+        for (std::size_t k = 0; k < cells.size(); ++k)
+          check_run(planted, ids, shift, runs[k], gathered.run(k));
+      });
+    }
 }
 
 // Leaves by time, every one of which ends before the last cell: their last reads are short.
@@ -170,7 +194,7 @@ TEST(gathered_behind_the_last_member) {
   GatheredMembers gathered(planted.forest, cells);
   gathered.gather(planted.found(cells, {1}), in_runs(cells, 1));
   for (std::size_t k = 0; k < cells.size(); ++k)
-    check_run(planted, {1}, 3, {k, k + 1}, gathered.run(k));
+    check_run(planted, {1}, 3, {{k, k + 1}}, gathered.run(k));
 }
 
 TEST(lookup_among_all_members) {

@@ -17,11 +17,6 @@ namespace {
 // are the same everywhere.
 constexpr std::size_t kSixteen = 16;
 
-// What mean places do not tell of the order of d events and c censorings is S D C / R^2 by the
-// square root of d c, times a third or so.
-constexpr double kMattersByRow = 2.5e-5;
-// Terms of the third order, of which a tenth or so counts where one comes after the other.
-constexpr double kMattersByPlace = 5e-5;
 // So small a share of the weight that few terms of a series are enough.
 constexpr double kFewAtOnce = 0.1;
 
@@ -244,28 +239,6 @@ void Cells::add_up(Isa isa, std::span<const Found> leaves, Sums& sums) const {
   for (auto* const sum : {&sums.all, &sums.censored, &sums.event_places, &sums.censored_places})
     sum->assign(room, 0.0f);
   dispatch<AddCells>(isa, layout_, sums);
-}
-
-// D C (x_C - x_D). Few divisions are made for a cell: there are many.
-double Cells::order(const Sums& sums, std::size_t cell) {
-  return kPlaceUnit * (events(sums, cell) * double{sums.censored_places[cell]} -
-                       double{sums.censored[cell]} * double{sums.event_places[cell]});
-}
-
-double Cells::factor(const Sums& sums, std::size_t cell, double behind) {
-  return fall_factor(behind, events(sums, cell), sums.censored[cell], order(sums, cell));
-}
-
-bool Cells::order_matters(const Sums& sums, std::size_t cell, double behind, double before,
-                          double rows) {
-  const double events = Cells::events(sums, cell);
-  const double censored = sums.censored[cell];
-  const double at_risk = behind + (events + censored) / 2;
-  const double square = at_risk * at_risk;
-  const double limit = kMattersByRow * rows * square;
-  return before * before * events * censored > limit * limit ||
-         before * (events + censored) * std::abs(order(sums, cell)) >
-             kMattersByPlace * square * at_risk;
 }
 
 double fall_factor(double behind, double events, double censored, double order) {

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -33,6 +34,57 @@
 #endif
 
 namespace cqrf {
+
+// By what S falls where events and censorings come together, with so much weight behind them:
+// `order` is by how much censorings come later than events, in the mean and of the whole length,
+// times both weights.
+double fall_factor(double behind, double events, double censored, double order);
+
+// Weights in a cell, or in a part of it, and weights times distances from the middle of the cell,
+// in units of CellCounts::kPlaceUnit.
+struct CellSum {
+  double events;
+  double censored;
+  double event_places;
+  double censored_places;
+
+  // What is left of a cell without a part of it. Sums are rounded: none is less than nothing.
+  CellSum operator-(const CellSum& part) const {
+    return {std::max(0.0, events - part.events), std::max(0.0, censored - part.censored),
+            event_places - part.event_places, censored_places - part.censored_places};
+  }
+  // Of a part of a cell, with places relative to its length as those of a cell are to that.
+  CellSum stretched(double by) const {
+    return {events, censored, event_places * by, censored_places * by};
+  }
+  double weight() const { return events + censored; }
+  // D C (x_C - x_D). Places are rounded, and what is left of them may be nothing else.
+  double order() const {
+    const double pairs = events * censored;
+    return std::clamp(CellCounts::kPlaceUnit * (events * censored_places - censored * event_places),
+                      -pairs, pairs);
+  }
+
+  // By what S falls, with so much weight behind.
+  double factor(double behind) const { return fall_factor(behind, events, censored, order()); }
+  // Whether S may be too far off behind it, for the order of its events and censorings: `before` is
+  // S there, `rows` how many there are to a unit of weight, and `times` how many of them differ: at
+  // the same time events come first, so that with few times the order is not as good as random.
+  bool order_matters(double behind, double before, double rows, double times) const {
+    // What mean places do not tell of the order of d events and c censorings is S D C / R^2 by the
+    // square root of d c, times a third or so.
+    constexpr double kByRow = 2.5e-5;
+    // Terms of the third order, of which a tenth or so counts where one comes after the other.
+    constexpr double kByPlace = 5e-5;
+    // Without divisions and roots: there are many cells.
+    const double at_risk = behind + weight() / 2;
+    const double square = at_risk * at_risk;
+    const double pairs = events * censored;
+    const double limit = kByRow * rows * square;
+    return before * before * pairs > limit * limit || before * pairs > kByRow * times * square ||
+           before * weight() * std::abs(order()) > kByPlace * square * at_risk;
+  }
+};
 
 class Cells {
  public:
@@ -142,12 +194,10 @@ class Cells {
   static double events(const Sums& sums, std::size_t cell) {
     return sums.all[cell] - sums.censored[cell];
   }
-  // By what S falls in a cell, with so much weight behind it.
-  static double factor(const Sums& sums, std::size_t cell, double behind);
-  // Whether S may be too far off behind a cell, for the order of its events and censorings:
-  // `before` is S there, and `rows` how many there are to a unit of weight.
-  static bool order_matters(const Sums& sums, std::size_t cell, double behind, double before,
-                            double rows);
+  static CellSum sum(const Sums& sums, std::size_t cell) {
+    return {events(sums, cell), sums.censored[cell], sums.event_places[cell],
+            sums.censored_places[cell]};
+  }
 
   // Asks memory for the leaves of a test point, (trees,), which are soon to be found.
   void prefetch(const Forest& forest, const LeafId* leaves) const {
@@ -198,7 +248,6 @@ class Cells {
 #endif
   }
 
-  static double order(const Sums& sums, std::size_t cell);
   struct Leaves;
   std::vector<Line> write(const Forest& forest, const Leaves& leaves, CellCounts& counts);
   void append(const std::vector<Line>& more, const Leaves& leaves);
@@ -238,10 +287,5 @@ class NextPoint {
  private:
   const LeafId* leaves_ = nullptr;
 };
-
-// By what S falls where events and censorings come together, with so much weight behind them:
-// `order` is by how much censorings come later than events, in the mean and of the whole length,
-// times both weights.
-double fall_factor(double behind, double events, double censored, double order);
 
 }  // namespace cqrf

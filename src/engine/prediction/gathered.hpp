@@ -22,12 +22,20 @@ struct MemberRun {
   std::size_t size;
 };
 
+// Cells next to each other, of which only members with some places in their block may be wanted.
+struct CellRun {
+  Range cells;
+  Range places{0, kBlockRows};
+
+  bool whole() const { return places.begin == 0 && places.end == kBlockRows; }
+};
+
 // Adds a cell behind the others: to the last run, if it follows that and `joins` it.
-inline void add_cell(std::size_t cell, bool joins, std::vector<Range>& runs) {
-  if (joins && !runs.empty() && runs.back().end == cell)
-    runs.back().end = cell + 1;
+inline void add_cell(std::size_t cell, bool joins, std::vector<CellRun>& runs) {
+  if (joins && !runs.empty() && runs.back().whole() && runs.back().cells.end == cell)
+    runs.back().cells.end = cell + 1;
   else
-    runs.push_back({cell, cell + 1});
+    runs.push_back({{cell, cell + 1}});
 }
 
 class GatheredMembers {
@@ -42,7 +50,7 @@ class GatheredMembers {
   // Forgets all members.
   void clear() { end_ = 0; }
   // Gathers those that some leaves have in some runs of cells, each of which lies in one block.
-  void gather(std::span<const Cells::Found> leaves, std::span<const Range> cells);
+  void gather(std::span<const Cells::Found> leaves, std::span<const CellRun> runs);
   // Of the run that a cell was gathered with; until the next one is gathered.
   MemberRun run(std::size_t cell) const {
     return {low_.data() + runs_[cell].begin, share_.data() + runs_[cell].begin, runs_[cell].size};
@@ -56,16 +64,20 @@ class GatheredMembers {
   };
   struct Piece {  // what one leaf has in a run of cells
     std::size_t begin;
-    std::uint32_t size;
+    std::size_t size;
     float share;
   };
   struct Copy;
+  struct CopyBetween;
+  void find(std::span<const Cells::Found> leaves, Range cells);
 
   const Forest& forest_;
   const Cells& cells_;
   Isa isa_;
-  std::vector<Run> runs_;      // by cell
-  std::vector<Piece> pieces_;  // (runs, leaves) that are being gathered
+  std::vector<Run> runs_;          // by cell
+  std::vector<Piece> pieces_;      // (runs, leaves) that are being gathered,
+  std::vector<std::size_t> ends_;  // and where those of each run end
+  std::size_t n_found_ = 0;        // members of the pieces
   std::size_t end_ = 0;
   std::vector<std::uint16_t> low_;
   std::vector<float> share_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "../prefetch.hpp"
 
@@ -66,7 +65,7 @@ void GridCurve::survival_after(std::span<const std::size_t> ranks, double* survi
   for (std::size_t k = 0; k < n_cells(); ++k)
     factor_[k] = grid_.n_times[k] == 1 ? fall_factor(behind_[k] + double{sums_.censored[k]},
                                                      Cells::events(sums_, k), 0, 0)
-                                       : Cells::factor(sums_, k, behind_[k]);
+                                       : Cells::sum(sums_, k).factor(behind_[k]);
   multiply();
   if (grid_.censored) settle_doubts();
   next_.ask(forest_, grid_.whole.get());
@@ -90,7 +89,7 @@ void GridCurve::multiply() {
 void GridCurve::settle_doubts() {
   const auto& bounds = grid_.bounds;
   const std::size_t typical = typical_cell();
-  look_into(std::array{Range{typical, typical + 1}});
+  look_into(std::array{CellRun{{typical, typical + 1}}});
   const double rows = kShareOfRows * rows_by_weight();
   next_.ask(forest_, grid_.whole.get());
   doubtful_.clear();
@@ -98,7 +97,7 @@ void GridCurve::settle_doubts() {
     if (k == typical || !in_doubt(k, rows)) continue;
     // Cells next to each other are looked into together.
     const bool joins = bounds[k] % kBlockRows != 0 && !doubtful_.empty() &&
-                       bounds[k + 1] - bounds[doubtful_.back().begin] <= kLongestRun;
+                       bounds[k + 1] - bounds[doubtful_.back().cells.begin] <= kLongestRun;
     add_cell(k, joins, doubtful_);
   }
   if (!doubtful_.empty()) look_into(doubtful_);
@@ -121,15 +120,12 @@ std::size_t GridCurve::typical_cell() const {
   return best;
 }
 
-// Whether the order of events and censorings in a cell matters. At the same time it is known,
-// events come first; with few times it is not as if it were any.
+// Whether the order of events and censorings in a cell matters. At a single time it is known.
 bool GridCurve::in_doubt(std::size_t cell, double rows) const {
   const std::size_t times = grid_.n_times[cell];
-  if (times == 1) return false;
-  const double pairs = Cells::events(sums_, cell) * double{sums_.censored[cell]};
-  if (pairs == 0) return false;
-  return Cells::order_matters(sums_, cell, behind_[cell], before_[cell],
-                              std::min(rows, static_cast<double>(times) / std::sqrt(pairs)));
+  return times > 1 &&
+         Cells::sum(sums_, cell)
+             .order_matters(behind_[cell], before_[cell], rows, static_cast<double>(times));
 }
 
 // How many rows there are to a unit of weight, in the cell that was looked into last.
@@ -145,14 +141,14 @@ double GridCurve::rows_by_weight() const {
 }
 
 // Makes the factors of some cells exact.
-void GridCurve::look_into(std::span<const Range> cells) {
-  for (const Range& run : cells) {
-    const Rank begin = grid_.bounds[run.begin];
-    prefetch(target_.event.data() + begin, grid_.bounds[run.end] - begin);
+void GridCurve::look_into(std::span<const CellRun> runs) {
+  for (const auto& [cells, places] : runs) {
+    const Rank begin = grid_.bounds[cells.begin];
+    prefetch(target_.event.data() + begin, grid_.bounds[cells.end] - begin);
   }
   gathered_.clear();
-  gathered_.gather(found_, cells);
-  for (const Range& run : cells) make_exact(run);
+  gathered_.gather(found_, runs);
+  for (const CellRun& run : runs) make_exact(run.cells);
 }
 
 // The same of cells that were gathered.

@@ -54,7 +54,7 @@ class GridCurve {
   std::size_t n_cells() const { return grid_.bounds.size() - 1; }
   void multiply();
   void settle_doubts();
-  void look_into(std::span<const Range> cells);
+  void look_into(std::span<const CellRun> runs);
   double rows_by_weight() const;
   void make_exact(Range cells);
   std::size_t typical_cell() const;
@@ -71,10 +71,10 @@ class GridCurve {
   std::vector<Cells::Found> found_;
   Cells::Sums sums_;
   // By cells.
-  std::vector<double> behind_;   // weights
-  std::vector<double> factor_;   // by which S falls
-  std::vector<double> before_;   // (cells + 1,) S
-  std::vector<Range> doubtful_;  // runs of cells
+  std::vector<double> behind_;     // weights
+  std::vector<double> factor_;     // by which S falls
+  std::vector<double> before_;     // (cells + 1,) S
+  std::vector<CellRun> doubtful_;  // runs of cells
   // Of one run.
   std::vector<float> weight_;  // by rank; zero
   RankWeights weights_;

@@ -186,6 +186,37 @@ struct ChunkFalls {
   }
 };
 
+// Sums over levels of their weights of events and of censorings, and of the same times places, from
+// `first` on and in levels.
+struct LevelSums {
+  template <Isa>
+  CQRF_KERNEL static std::array<double, 4> run(const float* censored, const float* events,
+                                               std::size_t size, float first) {
+    Eight place = Eight{0, 1, 2, 3, 4, 5, 6, 7} + (first + 0.5f);
+    Eight all_events{};
+    Eight all_censored{};
+    Eight event_places{};
+    Eight censored_places{};
+    for (std::size_t i = 0; i < size; i += kEight) {
+      const Eight c = *reinterpret_cast<const Eight*>(censored + i);
+      const Eight d = *reinterpret_cast<const Eight*>(events + i);
+      all_events += d;
+      all_censored += c;
+      event_places += d * place;
+      censored_places += c * place;
+      place += static_cast<float>(kEight);
+    }
+    std::array<double, 4> sums{};
+    for (std::size_t j = 0; j < kEight; ++j) {
+      sums[0] += double{all_events[j]};
+      sums[1] += double{all_censored[j]};
+      sums[2] += double{event_places[j]};
+      sums[3] += double{censored_places[j]};
+    }
+    return sums;
+  }
+};
+
 // How much levels differ: the sum of squares of their weights less those of the next ones, and that
 // of their events less a share of their weights.
 struct ChunkSquares {

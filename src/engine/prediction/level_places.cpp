@@ -1,4 +1,4 @@
-// Where a curve on levels is looked at: around some probabilities, after some ranks, or everywhere.
+// Where a curve on levels is looked at: around some probabilities, or after some ranks.
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -16,6 +16,8 @@ constexpr double kMatters = 2e-5;
 // seldom exceeded, but not so much that answers are looked for everywhere.
 constexpr double kExpectedChange = 0.25;
 constexpr double kMostExpected = 1e-3;
+// With fewer chunks to an answer, most of them are wanted, and are sooner gathered together.
+constexpr std::size_t kChunksByAnswer = 4;
 
 }  // namespace
 
@@ -31,11 +33,11 @@ std::size_t LevelCurve::chunk_of(double probability) const {
 }
 
 bool LevelCurve::falls_in(std::size_t chunk) const {
-  return filled_[chunk] ? chunk_product_[chunk] < 1 : Cells::events(sums_, chunk) > 0;
+  return all_known(chunk) ? chunk_product_[chunk] < 1 : Cells::events(sums_, chunk) > 0;
 }
 
-// The last level before this one in which S falls, or the first of all; a chunk that has to be
-// filled for that is wanted.
+// The last level before this one in which S falls, or the first of all; a chunk whose levels have
+// to be known for that is wanted.
 std::size_t LevelCurve::fall_before(std::size_t level) {
   while (level > 0) {
     const std::size_t chunk = (level - 1) / chunk_size();
@@ -43,9 +45,9 @@ std::size_t LevelCurve::fall_before(std::size_t level) {
       level = chunk * chunk_size();
       continue;
     }
-    want_chunk(chunk);
     --level;
-    if (!filled_[chunk] || factor_[level] < 1) return level;
+    if (!known(level)) want_chunk(chunk);
+    if (!known(level) || factor_[level] < 1) return level;
   }
   return 0;
 }
@@ -58,9 +60,9 @@ std::size_t LevelCurve::fall_after(std::size_t level) {
       level = (chunk + 1) * chunk_size();
       continue;
     }
-    want_chunk(chunk);
     ++level;
-    if (!filled_[chunk] || factor_[level - 1] < 1) return level;
+    if (!known(level - 1)) want_chunk(chunk);
+    if (!known(level - 1) || factor_[level - 1] < 1) return level;
   }
   return n_levels_;
 }
@@ -70,28 +72,44 @@ std::size_t LevelCurve::fall_after(std::size_t level) {
 Range LevelCurve::levels_around(double level) {
   const double probability = level + kLevelTolerance;
   const std::size_t chunk = chunk_of(probability);
-  want_chunk(chunk);
-  std::size_t at = chunk * chunk_size();
-  const std::size_t end = std::min(n_levels_, at + chunk_size());
-  if (filled_[chunk]) {
-    for (double survival = chunk_before_[chunk]; at + 1 < end; ++at) {
+  const Known& in = known_[chunk];
+  const double first = survival_before_known(chunk);
+  // S falls so far in the levels that are known.
+  const bool inside = first > probability && first * in.product <= probability;
+  if (!inside) want_chunk(chunk);
+  std::size_t at = levels_in(chunk).begin;
+  if (inside || all_known(chunk)) {
+    at = in.levels.begin;
+    const std::size_t end = std::min(n_levels_, in.levels.end);
+    double survival = first;
+    // Four at a time: products wait for each other.
+    for (const float* f = factor_.data(); at + 4 < end; at += 4) {
+      const double after = survival * ((double{f[at]} * double{f[at + 1]}) *
+                                       (double{f[at + 2]} * double{f[at + 3]}));
+      if (after <= probability) break;
+      survival = after;
+    }
+    for (; at + 1 < end; ++at) {
       survival *= double{factor_[at]};
       if (survival <= probability) break;
     }
     // Where it does not fall so far, the last level with weight.
-    while (weight(at) == 0 && at > chunk * chunk_size()) --at;
+    while (weight(at) == 0 && at > in.levels.begin) --at;
   }
   // Rows of the same time fall with those of the level.
   Range found = levels_of(with_equal_times(target_, {first_rank(at), first_rank(at + 1)}));
   found = {fall_before(found.begin), fall_after(found.end)};
   found = levels_of(with_equal_times(target_, {first_rank(found.begin), first_rank(found.end)}));
-  for (std::size_t k = found.begin / chunk_size(); k <= (found.end - 1) / chunk_size(); ++k)
-    want_chunk(k);
+  for (std::size_t k = found.begin / chunk_size(); k <= (found.end - 1) / chunk_size(); ++k) {
+    const Range all = levels_in(k);
+    if (!known_[k].has({std::max(all.begin, found.begin), std::min(all.end, found.end)}))
+      want_chunk(k);
+  }
   return found;
 }
 
-// How many rows there are to a unit of weight, of which trees have some in common: from the cells
-// that are filled. If rows with weights w lie anywhere, levels next to each other differ by twice
+// How many rows there are to a unit of weight, of which trees have some in common: from the levels
+// that are known. If rows with weights w lie anywhere, levels next to each other differ by twice
 // the sum of w^2, in the mean of squares; if they are events with probability p, the events of a
 // level differ from p times its weight by p (1 - p) times that sum. The larger one counts: leaves
 // may have all rows of a time, and few of these may tell little.
@@ -100,15 +118,16 @@ double LevelCurve::rows_by_weight() const {
   double shares = 0;
   double weights = 0;
   for (std::size_t k = 0; k < n_chunks(); ++k) {
-    const double share = filled_[k] ? Cells::events(sums_, k) / double{sums_.all[k]} : 0.0;
-    if (share == 0 || share == 1) continue;
-    const float* const censored = weight_.data() + place(k * chunk_size());
+    const Known& some = known_[k];
+    const double share = some.any() ? some.sum.events / some.sum.weight() : 0.0;
+    if (!(share > 0 && share < 1)) continue;
+    const float* const censored = weight_.data() + place(some.levels.begin);
     const auto squares = dispatch<ChunkSquares>(isa_, censored, censored + per_block(),
-                                                chunk_size(), static_cast<float>(share));
+                                                size_of(some.levels), static_cast<float>(share));
     // Seven of eight steps are taken.
     steps += squares[0] * 4 / 7;
     shares += squares[1] / (share * (1 - share));
-    weights += double{sums_.all[k]};
+    weights += some.sum.weight();
   }
   if (weights > 0) return weights / std::max(steps, shares);
   // Nothing is known: as if all trees had the rows of the smallest leaf.
@@ -118,21 +137,23 @@ double LevelCurve::rows_by_weight() const {
 }
 
 // What S has fallen to where it is looked at next: an error of its factors counts in proportion.
-double LevelCurve::counting(double survival) const {
-  const auto next = std::ranges::lower_bound(asked_, survival, std::greater{});
-  return next == asked_.end() ? survival : *next;
+// `next` is the number of that place, from the first one on, where S was larger before.
+double LevelCurve::counting(double survival, std::size_t& next) const {
+  while (next < asked_.size() && asked_[next] > survival) ++next;
+  return next == asked_.size() ? survival : asked_[next];
 }
 
 // The levels in which the order of events and censorings matters, as far as S is looked at.
 void LevelCurve::want_doubtful_levels(double least) {
   if (shift_ == 0) return;
+  std::size_t next = 0;
   for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k) {
-    const double survival = counting(chunk_before_[k]);
-    if (!filled_[k] || double{doubt_[k]} * survival <= kMatters) continue;
+    const double survival = counting(chunk_before_[k], next);
+    if (!known_[k].any() || double{doubt_[k]} * survival <= kMatters) continue;
     doubt_[k] = 0;  // not to be looked at again
-    double at_risk = chunk_after_[k];
-    const std::size_t end = std::min(n_levels_, (k + 1) * chunk_size());
-    for (std::size_t level = end; level-- > k * chunk_size();) {
+    const Range levels = known_[k].levels;
+    double at_risk = weight_from(levels.end);
+    for (std::size_t level = std::min(n_levels_, levels.end); level-- > levels.begin;) {
       const double censored = weight_[place(level)];
       const double events = weight_[place(level) + per_block()];
       at_risk += censored + events;
@@ -154,8 +175,10 @@ void LevelCurve::settle_doubts() {
     const std::size_t chunk = level / chunk_size();
     if (chunk == last) continue;
     last = chunk;
-    const std::span factors(factor_.data() + chunk * chunk_size(), chunk_size());
-    chunk_product_[chunk] = std::accumulate(factors.begin(), factors.end(), 1.0, std::multiplies{});
+    Known& some = known_[chunk];
+    some.product = std::accumulate(factor_.data() + some.levels.begin,
+                                   factor_.data() + some.levels.end, 1.0, std::multiplies{});
+    chunk_product_[chunk] = some.product * some.rest;
   }
 }
 
@@ -171,8 +194,7 @@ double LevelCurve::factor_of_first(std::size_t level, std::size_t end) const {
   return factor;
 }
 
-// The levels around the places where S falls to each probability; all chunks that they touch are
-// filled.
+// The levels around the places where S falls to each probability; all of them become known.
 void LevelCurve::find_parts(std::span<const double> probabilities, double least) {
   do {
     multiply(least);
@@ -195,12 +217,17 @@ void LevelCurve::look_at(std::span<const double> probabilities) {
   if (cells_) {
     add_cells();
     multiply(least);
-    for (const double probability : probabilities) want_chunk(chunk_of(probability));
+    const bool few = kChunksByAnswer * probabilities.size() <= n_chunks();
+    for (const double probability : probabilities)
+      few ? want_around(probability) : want_chunk(chunk_of(probability));
     fill_wanted();
     const double rows = rows_by_weight();
-    for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k)
-      if (Cells::order_matters(sums_, k, chunk_after_[k], counting(chunk_before_[k]), rows))
-        want_chunk(k);
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < n_chunks() && chunk_before_[k] > least; ++k) {
+      // What is behind levels that are known counts for what comes later.
+      const double survival = chunk_before_[k + known_[k].before_rest];
+      if (survival > least && order_matters(k, counting(survival, next), rows)) want_chunk(k);
+    }
     fill_wanted();
   } else {
     fill_all();
@@ -228,9 +255,7 @@ void LevelCurve::want_parts(double margin) {
   for (const Range& levels : parts_) {
     for (std::size_t level = levels.begin; level < levels.end; ++level) want(level);
     double change = 0;
-    const auto near = [&](std::size_t level) {
-      return change < margin && filled_[level / chunk_size()];
-    };
+    const auto near = [&](std::size_t level) { return change < margin && known(level); };
     for (std::size_t level = levels.begin; level > 0 && near(level - 1);) {
       change += 1 - double{factor_[--level]};
       want(level);
@@ -272,115 +297,6 @@ void LevelCurve::survival_after(std::span<const std::size_t> ranks, double* surv
     const double at_risk = weight_from(level) - double{order_[level]} * double{split->censored};
     survival[j] *= std::max(0.0, 1 - double{split->events} / at_risk);
   }
-}
-
-// Fills the chunks in which a sum of falls takes more than the sums of their cells.
-void LevelCurve::fill_where(const LevelValues& values) {
-  add_cells();
-  multiply(0);
-  const auto heaviest = std::ranges::max_element(chunk_weight_);
-  want_chunk(static_cast<std::size_t>(heaviest - chunk_weight_.begin()));
-  fill_wanted();
-  const double rows = rows_by_weight();
-  // Where values are zero, and what is left of S does not count, S may be anything.
-  std::size_t end = n_chunks();
-  while (!values.counts_rest && end > 0 && values.at[first_rank((end - 1) * chunk_size())] == 0)
-    --end;
-  for (std::size_t k = 0; k < end; ++k) {
-    const double fall = chunk_before_[k] * (1 - chunk_product_[k]);
-    if (fall * values.in_cell[k].bend > values.tolerance ||
-        Cells::order_matters(sums_, k, chunk_after_[k], chunk_before_[k], rows))
-      want_chunk(k);
-  }
-  // What is left of S depends on the very last rows.
-  if (values.counts_rest) want_chunk(chunk_of(-1));
-  fill_wanted();
-}
-
-// In a cell that was not filled, for S = 1 before it.
-double LevelCurve::fall_times_value(std::size_t cell, const LevelValues& values) const {
-  const double events = Cells::events(sums_, cell);
-  if (events == 0) return 0;
-  // Later events count for more: where censorings have left, S falls by S / R times the weight.
-  const double censored = sums_.censored[cell];
-  const double gain = censored / (chunk_after_[cell] + (events + censored) / 2);
-  const double place = double{sums_.event_places[cell]} / events * Cells::kPlaceUnit + gain / 12;
-  const LevelValues::Line& value = values.in_cell[cell];
-  return (1 - chunk_product_[cell]) * (value.middle + value.slope * place);
-}
-
-double LevelCurve::sum_of_falls(const LevelValues& values, double& left, std::size_t& last) {
-  if (cells_)
-    fill_where(values);
-  else
-    fill_all();
-  multiply(0);
-  want_doubtful_levels(0);
-  std::size_t end = n_levels_;
-  if (!cells_) {
-    while (weight(end - 1) == 0) --end;
-    lookup_.want(end - 1);
-  }
-  falls_.resize(n_chunks());
-  for (std::size_t k = 0; k < n_chunks(); ++k) {
-    if (!filled_[k]) {
-      falls_[k] = fall_times_value(k, values);
-      continue;
-    }
-    const std::size_t first = k * chunk_size();
-    float largest = 0;
-    falls_[k] = dispatch<ChunkFalls>(isa_, factor_.data() + first, values.mean.data() + first,
-                                     values.spread.data() + first, chunk_size(), largest);
-    double survival = chunk_before_[k];
-    if (!(survival * double{largest} > values.tolerance)) continue;
-    for (std::size_t level = first; level < std::min(n_levels_, first + chunk_size()); ++level) {
-      const double factor = factor_[level];
-      if (survival * (1 - factor) * double{values.spread[level]} > values.tolerance)
-        lookup_.want(level);
-      survival *= factor;
-    }
-  }
-  lookup_.look_up(leaves_);
-  settle_doubts();
-  multiply(0);
-  for (const std::uint32_t level : lookup_.levels()) falls_[level / chunk_size()] = kUnknown;
-  double sum = 0;
-  for (std::size_t k = 0; k < n_chunks(); ++k) {
-    if (falls_[k] == kUnknown) falls_[k] = sum_of_falls_in(k, values);
-    sum += chunk_before_[k] * falls_[k];
-  }
-  left = chunk_before_.back();
-  if (cells_) return sum;
-  last = first_rank(end) - 1;
-  while (weight_of(last) == 0) --last;
-  return sum;
-}
-
-// The same in one chunk, for S = 1 before it, some of whose levels were looked up.
-double LevelCurve::sum_of_falls_in(std::size_t chunk, const LevelValues& values) const {
-  double sum = 0;
-  double survival = 1;
-  const std::size_t end = std::min(n_levels_, (chunk + 1) * chunk_size());
-  for (std::size_t level = chunk * chunk_size(); level < end; ++level) {
-    const double factor = factor_[level];
-    double falls = (1 - factor) * double{values.mean[level]};
-    if (factor < 1 && lookup_.known(level)) {
-      // From the last rank to the first: what follows counts as far as S is left.
-      falls = 0;
-      double after = weight_from(level + 1);
-      for (std::size_t rank = first_rank(level + 1); rank-- > first_rank(level);) {
-        const double weight = weight_of(rank);
-        if (target_.event[rank] && weight > 0) {
-          const double kept = after / (after + weight);
-          falls = (1 - kept) * values.at[rank] + kept * falls;
-        }
-        after += weight;
-      }
-    }
-    sum += survival * falls;
-    survival *= factor;
-  }
-  return sum;
 }
 
 }  // namespace cqrf

@@ -46,7 +46,7 @@ void LevelCurve::make_room() {
   weight_.assign(n_blocks(forest_.n_rows) * 2 * per_block(), 0.0f);
   factor_.resize(chunks * chunk_size());
   from_.resize(chunks * chunk_size());
-  filled_.assign(chunks, 0);
+  known_.assign(chunks, {});
   chunk_weight_.resize(chunks);
   chunk_after_.resize(chunks);
   chunk_product_.resize(chunks);
@@ -56,14 +56,9 @@ void LevelCurve::make_room() {
 
 void LevelCurve::make(const LeafId* leaves) {
   next_.begin(leaves, forest_, cells_);
-  if (filled_.empty()) make_room();
-  for (std::size_t k = 0; k < n_chunks(); ++k) {
-    if (!filled_[k]) continue;
-    filled_[k] = 0;
-    float* const censored = weight_.data() + place(k * chunk_size());
-    std::fill_n(censored, chunk_size(), 0.0f);
-    std::fill_n(censored + per_block(), chunk_size(), 0.0f);
-  }
+  if (known_.empty()) make_room();
+  for (std::size_t k = 0; k < n_chunks(); ++k)
+    if (known_[k].any()) forget(k);
   lookup_.clear();
   if (gathered_) gathered_->clear();
   doubtful_.clear();
@@ -78,7 +73,7 @@ void LevelCurve::make(const LeafId* leaves) {
   }
 }
 
-// Sums by cells; no chunk is filled.
+// Sums by cells; no level is known.
 void LevelCurve::add_cells() {
   cells_->add_up(isa_, found_, sums_);
   double after = 0;
@@ -115,7 +110,7 @@ void LevelCurve::make_all_factors() {
   double after = 0;
   for (std::size_t k = n_chunks(); k-- > 0;) {
     chunk_after_[k] = after;
-    make_factors(k);
+    make_factors(k, levels_in(k));
     after += double{chunk_weight_[k]};
   }
 }
@@ -156,49 +151,14 @@ void LevelCurve::fill_split() {
   make_all_factors();
 }
 
-void LevelCurve::make_factors(std::size_t chunk) {
-  filled_[chunk] = 1;
-  const float* const censored = weight_.data() + place(chunk * chunk_size());
-  chunk_product_[chunk] = dispatch<ChunkFactors>(
-      isa_, OfLevels{censored, censored + per_block(), order_.data() + chunk * chunk_size()},
-      chunk_size(), static_cast<float>(chunk_after_[chunk]), factor_.data() + chunk * chunk_size(),
-      from_.data() + chunk * chunk_size(), chunk_weight_[chunk], doubt_[chunk]);
-}
-
-void LevelCurve::want_chunk(std::size_t chunk) {
-  if (!filled_[chunk] && chunk_weight_[chunk] > 0 &&
-      std::ranges::find(wanted_, chunk) == wanted_.end())
-    wanted_.push_back(static_cast<std::uint32_t>(chunk));
-}
-
-// Sums by levels in the chunks that are wanted. Returns whether there were any.
-bool LevelCurve::fill_wanted() {
-  if (wanted_.empty()) return false;
-  // Cells next to each other are gathered together: their members are, in every leaf.
-  std::ranges::sort(wanted_);
-  runs_.clear();
-  for (const std::uint32_t chunk : wanted_)
-    add_cell(chunk, chunk * chunk_size() % per_block() != 0, runs_);
-  gathered_->gather(found_, runs_);
-  next_.ask(forest_, cells_);
-  for (const Range& chunks : runs_) {
-    const MemberRun run = gathered_->run(chunks.begin);
-    const std::size_t block = chunks.begin * chunk_size() / per_block();
-    dispatch<AddMembers>(isa_, std::span(run.low, run.size), run.share, shift_,
-                         weight_.data() + block * 2 * per_block());
-  }
-  for (const std::uint32_t chunk : wanted_) make_factors(chunk);
-  wanted_.clear();
-  return true;
-}
-
 // S before every chunk, until it has fallen to `least`.
 void LevelCurve::multiply(double least) {
   double survival = 1;
   std::size_t k = 0;
   for (; k < n_chunks() && survival > least; ++k) {
     chunk_before_[k] = survival;
-    if (chunk_product_[k] == kUnknown) chunk_product_[k] = Cells::factor(sums_, k, chunk_after_[k]);
+    if (chunk_product_[k] == kUnknown)
+      chunk_product_[k] = Cells::sum(sums_, k).factor(chunk_after_[k]);
     survival *= chunk_product_[k];
   }
   std::fill(chunk_before_.begin() + static_cast<std::ptrdiff_t>(k), chunk_before_.end(), survival);
@@ -206,24 +166,24 @@ void LevelCurve::multiply(double least) {
 
 double LevelCurve::survival_before(std::size_t level) const {
   const std::size_t chunk = level / chunk_size();
-  const double survival = chunk_before_[chunk];
-  // A chunk that is not filled has no weight, or this is where it begins.
-  if (chunk == n_chunks() || !filled_[chunk]) return survival;
+  // A chunk of which nothing is known has no weight, or this is where it begins.
+  if (level % chunk_size() == 0 || !known_[chunk].any()) return chunk_before_[chunk];
   // Products that do not wait for each other.
   std::array<double, 4> products{1, 1, 1, 1};
-  std::size_t i = chunk * chunk_size();
+  std::size_t i = known_[chunk].levels.begin;
   for (; i + products.size() <= level; i += products.size())
     for (std::size_t k = 0; k < products.size(); ++k) products[k] *= double{factor_[i + k]};
   for (; i < level; ++i) products[0] *= double{factor_[i]};
-  return survival * ((products[0] * products[1]) * (products[2] * products[3]));
+  return survival_before_known(chunk) * ((products[0] * products[1]) * (products[2] * products[3]));
 }
 
 double LevelCurve::weight_from(std::size_t level) const {
   if (level >= n_levels_) return 0;
   const std::size_t chunk = level / chunk_size();
-  // A chunk that is not filled has no weight, or this is where it begins.
-  if (filled_[chunk] && level % chunk_size() != 0) return from_[level];
-  return chunk_after_[chunk] + double{chunk_weight_[chunk]};
+  // The same.
+  if (level % chunk_size() == 0 || !known_[chunk].any())
+    return chunk_after_[chunk] + double{chunk_weight_[chunk]};
+  return from_[level];
 }
 
 }  // namespace cqrf

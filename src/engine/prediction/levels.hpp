@@ -99,7 +99,7 @@ class LevelCurve {
  private:
   static constexpr double kUnknown = -1;
   std::size_t n_ranks() const { return target_.time_index.size(); }
-  std::size_t n_chunks() const { return filled_.size(); }
+  std::size_t n_chunks() const { return known_.size(); }
   std::size_t chunk_size() const { return std::size_t{1} << chunk_bits_; }
   std::size_t first_rank(std::size_t level) const { return std::min(level << shift_, n_ranks()); }
   std::size_t per_block() const { return kBlockRows >> shift_; }
@@ -109,6 +109,32 @@ class LevelCurve {
   }
   float weight(std::size_t level) const {
     return weight_[place(level)] + weight_[place(level) + per_block()];
+  }
+
+  // Levels of a chunk next to each other whose weights are added up: none, all, the first or the
+  // last of them.
+  struct Known {
+    Range levels{0, 0};
+    bool before_rest = false;  // whether they are the first ones
+    double product = 1;        // of their factors
+    double rest = 1;           // by what S falls in the others
+    CellSum sum{};             // of their weights, where there are cells
+
+    bool any() const { return size_of(levels) > 0; }
+    bool has(Range some) const { return levels.begin <= some.begin && some.end <= levels.end; }
+  };
+  static std::size_t size_of(Range levels) { return levels.end - levels.begin; }
+  Range levels_in(std::size_t chunk) const {
+    return {chunk << chunk_bits_, (chunk + 1) << chunk_bits_};
+  }
+  bool known(std::size_t level) const {
+    return known_[level >> chunk_bits_].has({level, level + 1});
+  }
+  bool all_known(std::size_t chunk) const { return known_[chunk].levels == levels_in(chunk); }
+  // S before the first level that is known, or before the chunk.
+  double survival_before_known(std::size_t chunk) const {
+    const Known& known = known_[chunk];
+    return chunk_before_[chunk] * (known.before_rest ? 1 : known.rest);
   }
 
   // Of a rank whose level was looked up; a level of one rank needs not to be.
@@ -124,12 +150,21 @@ class LevelCurve {
   template <class Add>
   void for_each_run(Add add) const;
   void make_all_factors();
-  void want_chunk(std::size_t chunk);
+  void want_around(double probability);
+  bool pays_to_divide(std::size_t chunk) const;
+  void want(std::size_t chunk, Range levels);
+  void want_chunk(std::size_t chunk) { want(chunk, levels_in(chunk)); }
   bool fill_wanted();
+  void forget(std::size_t chunk);
+  void make_factors(std::size_t chunk, Range levels);
+  CellSum sum_of(Range levels) const;
+  Range unknown(std::size_t chunk) const;
+  CellSum rest_of(std::size_t chunk) const;
+  double behind_rest(std::size_t chunk) const;
+  bool order_matters(std::size_t chunk, double survival, double rows) const;
   double rows_by_weight() const;
-  void make_factors(std::size_t chunk);
   void multiply(double least);
-  double counting(double survival) const;
+  double counting(double survival, std::size_t& next) const;
   void want_doubtful_levels(double least);
   void settle_doubts();
   void fill_where(const LevelValues& values);
@@ -169,9 +204,13 @@ class LevelCurve {
   std::vector<float> factor_;  // by levels, in whole chunks
   std::vector<float> from_;    // weight from each of these levels on
   // By chunks.
-  std::vector<std::uint8_t> filled_;   // whether weights are added up by levels
-  std::vector<std::uint32_t> wanted_;  // chunks that are to be filled,
-  std::vector<Range> runs_;            // and the same in runs
+  std::vector<Known> known_;
+  struct Wanted {
+    std::size_t chunk;
+    Range levels;
+  };
+  std::vector<Wanted> wanted_;  // levels that are to be known,
+  std::vector<CellRun> runs_;   // and the same in runs
   std::vector<float> chunk_weight_;
   std::vector<double> chunk_after_;    // weight behind it
   std::vector<double> chunk_product_;  // of the factors, or kUnknown
