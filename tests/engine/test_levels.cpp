@@ -272,6 +272,18 @@ void check_with_ranks(const Planted& planted, Random& random) {
   }
 }
 
+// One tree of two leaves, whose rows have times of their own: is_event(rank), in_second(rank).
+template <class IsEvent, class InSecond>
+Planted in_two_leaves(Rank n, IsEvent is_event, InSecond in_second) {
+  OutcomeData data;
+  std::vector<std::vector<Rank>> leaves(2);
+  for (Rank rank = 0; rank < n; ++rank) {
+    data.push(static_cast<double>(rank), is_event(rank));
+    leaves[in_second(rank)].push_back(rank);
+  }
+  return Planted(data, leaves);
+}
+
 // Rows, distinct times, share of events, leaves and trees: ties within a level, over many levels
 // and over whole cells; all censored, hardly any event, none censored.
 template <class Check>
@@ -501,14 +513,11 @@ TEST(levels_means_of_wide_cells) {
 TEST(levels_behind_a_cell_of_events_first) {
   Random random(10);
   constexpr Rank kCell = 8192;
-  OutcomeData data;
-  std::vector<std::vector<Rank>> leaves(2);
-  for (Rank rank = 0; rank < 20 * kCell; ++rank) {
-    const bool heavy = rank / kCell == 5;
-    data.push(static_cast<double>(rank), heavy ? rank % kCell < kCell / 2 : random.below(2) == 0);
-    leaves[heavy || rank % 8 == 0 ? 0 : 1].push_back(rank);
-  }
-  const Planted planted(data, leaves);
+  const auto heavy = [](Rank rank) { return rank / kCell == 5; };
+  const Planted planted = in_two_leaves(
+      20 * kCell,
+      [&](Rank rank) { return heavy(rank) ? rank % kCell < kCell / 2 : random.below(2) == 0; },
+      [&](Rank rank) { return !heavy(rank) && rank % 8 != 0; });
   const Division division = Division::by_cells(planted, 13);
   LevelCurve whole(planted.forest, planted.target, division.levels);
   for (const double p : {0.5, 0.3})
@@ -538,13 +547,9 @@ TEST(levels_of_a_part_of_a_cell) {
 TEST(levels_beside_a_part_of_a_cell) {
   Random random(12);
   constexpr Rank kCell = 2048;
-  OutcomeData data;
-  std::vector<std::vector<Rank>> leaves(2);
-  for (Rank rank = 0; rank < 16 * kCell; ++rank) {
-    data.push(static_cast<double>(rank), random.below(4) > 0);
-    leaves[random.below(kCell) > rank % kCell].push_back(rank);
-  }
-  const Planted planted(data, leaves);
+  const Planted planted = in_two_leaves(
+      16 * kCell, [&](Rank) { return random.below(4) > 0; },
+      [&](Rank rank) { return random.below(kCell) > rank % kCell; });
   const Division division = Division::by_cells(planted, 11);
   LevelCurve whole(planted.forest, planted.target, division.levels);
   const Exact exact(planted, {0});

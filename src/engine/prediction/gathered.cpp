@@ -65,17 +65,20 @@ CQRF_AVX512 inline std::size_t copy_between_avx512(const std::uint16_t* from, st
 }
 #endif
 
-// Copies n members, at most 32, from one on; or, where some follow, 32.
+// Copies n members, at most 32, from one on; or, where some follow, 32. Returns n.
 template <Isa kIsa>
-CQRF_KERNEL void copy(std::span<const std::uint16_t> members, std::size_t from, std::size_t n,
-                      std::uint16_t* to) {
+CQRF_KERNEL std::size_t copy(std::span<const std::uint16_t> members, std::size_t from,
+                             std::size_t n, std::uint16_t* to) {
 #if CQRF_X86
   if constexpr (kIsa == Isa::kAvx512)
-    if (has_lines_around(members, from)) [[likely]]
-      return copy_avx512(members.data() + from, n, to);
+    if (has_lines_around(members, from)) [[likely]] {
+      copy_avx512(members.data() + from, n, to);
+      return n;
+    }
 #endif
   std::memcpy(to, members.data() + from,
               std::min(kTogether, members.size() - from) * sizeof(std::uint16_t));
+  return n;
 }
 
 // The same of members with places in [begin, end); members are sorted. Returns how many there are.
@@ -100,38 +103,20 @@ CQRF_KERNEL std::size_t copy_between(std::span<const std::uint16_t> members, std
 
 }  // namespace
 
-// Writes up to 32 numbers behind the last member of a run. Returns where they end.
+// Writes up to 32 numbers behind the last member of a run. Returns how many members it has.
 struct GatheredMembers::Copy {
   template <Isa kIsa>
   CQRF_KERNEL static std::size_t run(std::span<const std::uint16_t> members,
-                                     std::span<const Piece> pieces, std::uint16_t* low,
-                                     float* share) {
-    std::uint16_t* const first = low;
-    for (const Piece& piece : pieces) {
-      std::size_t i = 0;
-      do {
-        copy<kIsa>(members, piece.begin + i, std::min(kTogether, piece.size - i), low + i);
-        std::fill_n(share + i, kTogether, piece.share);
-        i += kTogether;
-      } while (i < piece.size);
-      low += piece.size;
-      share += piece.size;
-    }
-    return static_cast<std::size_t>(low - first);
-  }
-};
-
-// The same of members with places in [begin, end).
-struct GatheredMembers::CopyBetween {
-  template <Isa kIsa>
-  CQRF_KERNEL static std::size_t run(std::span<const std::uint16_t> members,
-                                     std::span<const Piece> pieces, Range places,
+                                     std::span<const Piece> pieces, const CellRun& run,
                                      std::uint16_t* low, float* share) {
+    const bool whole = run.whole();
     std::uint16_t* const first = low;
     for (const Piece& piece : pieces)
       for (std::size_t i = 0; i < piece.size; i += kTogether) {
-        const std::size_t kept = copy_between<kIsa>(
-            members, piece.begin + i, std::min(kTogether, piece.size - i), places, low);
+        const std::size_t from = piece.begin + i;
+        const std::size_t n = std::min(kTogether, piece.size - i);
+        const std::size_t kept = whole ? copy<kIsa>(members, from, n, low)
+                                       : copy_between<kIsa>(members, from, n, run.places, low);
         std::fill_n(share, kTogether, piece.share);
         low += kept;
         share += kept;
@@ -140,12 +125,13 @@ struct GatheredMembers::CopyBetween {
   }
 };
 
-// Appends what leaves have in some cells to the pieces.
-void GatheredMembers::find(std::span<const Cells::Found> leaves, Range cells) {
+// Appends what leaves have in some cells to the pieces. Returns how many members that are.
+std::size_t GatheredMembers::find(std::span<const Cells::Found> leaves, Range cells) {
   const std::uint16_t* const members = forest_.members.low.data();
   const std::size_t begin = pieces_.size();
   pieces_.resize(begin + leaves.size());
   Piece* to = pieces_.data() + begin;
+  std::size_t size = 0;
   for (const Cells::Found& leaf : leaves) {
     Cells::Run run = cells_.run(leaf, cells.begin);
     if (cells.end > cells.begin + 1) {
@@ -156,34 +142,32 @@ void GatheredMembers::find(std::span<const Cells::Found> leaves, Range cells) {
     // Leaves lie far apart in memory: all are on their way before the first one is copied.
     prefetch(members + to->begin);
     prefetch(members + to->begin + to->size - 1);
-    n_found_ += run.size;
+    size += run.size;
     to += run.size > 0;
   }
   pieces_.resize(static_cast<std::size_t>(to - pieces_.data()));
+  return size;
 }
 
 void GatheredMembers::gather(std::span<const Cells::Found> leaves, std::span<const CellRun> runs) {
   pieces_.clear();
   ends_.clear();
-  n_found_ = 0;
+  std::size_t room = end_ + kTogether;
   for (const CellRun& run : runs) {
-    find(leaves, run.cells);
+    room += find(leaves, run.cells);
     ends_.push_back(pieces_.size());
   }
-  if (low_.size() < end_ + n_found_ + kTogether) {
-    low_.resize(end_ + n_found_ + kTogether);
-    share_.resize(end_ + n_found_ + kTogether);
+  if (low_.size() < room) {
+    low_.resize(room);
+    share_.resize(room);
   }
   const std::span<const std::uint16_t> members = forest_.members.low;
   std::size_t begin = 0;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     const std::span<const Piece> pieces(pieces_.data() + begin, ends_[k] - begin);
     begin = ends_[k];
-    std::uint16_t* const low = low_.data() + end_;
-    float* const share = share_.data() + end_;
     const std::size_t size =
-        runs[k].whole() ? dispatch<Copy>(isa_, members, pieces, low, share)
-                        : dispatch<CopyBetween>(isa_, members, pieces, runs[k].places, low, share);
+        dispatch<Copy>(isa_, members, pieces, runs[k], low_.data() + end_, share_.data() + end_);
     for (std::size_t cell = runs[k].cells.begin; cell < runs[k].cells.end; ++cell)
       runs_[cell] = {end_, size, runs[k].cells.begin};
     end_ += size;

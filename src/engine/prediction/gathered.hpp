@@ -68,8 +68,7 @@ class GatheredMembers {
     float share;
   };
   struct Copy;
-  struct CopyBetween;
-  void find(std::span<const Cells::Found> leaves, Range cells);
+  std::size_t find(std::span<const Cells::Found> leaves, Range cells);
 
   const Forest& forest_;
   const Cells& cells_;
@@ -77,7 +76,6 @@ class GatheredMembers {
   std::vector<Run> runs_;          // by cell
   std::vector<Piece> pieces_;      // (runs, leaves) that are being gathered,
   std::vector<std::size_t> ends_;  // and where those of each run end
-  std::size_t n_found_ = 0;        // members of the pieces
   std::size_t end_ = 0;
   std::vector<std::uint16_t> low_;
   std::vector<float> share_;
