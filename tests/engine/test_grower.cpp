@@ -278,6 +278,47 @@ TEST(grower_heavy_rows_pull_the_split) {
   CHECK_EQ(grow_one(set, set.everything(), options).tree.nodes[0].feature, 1u);
 }
 
+TEST(grower_panels_change_no_tree) {
+  // Small and large nodes, missing values and categories, features in order and not.
+  const std::size_t n = 150;
+  const std::size_t p = 40;
+  const TrainingSet set = mixed_set(n, p, 17);
+  TrainingData data = set.data(set.bootstrap());
+  Monitor monitor;
+  for (const char* criterion : kCriteria)
+    for (const int n_thresholds : kThresholds)
+      for (const std::uint32_t max_features : {1u, 13u, 40u})
+        for (const std::uint32_t min_leaf : {1u, 7u}) {
+          GrowOptions options = grow_options(criterion, n_thresholds);
+          options.max_features = max_features;
+          options.min_samples_leaf = min_leaf;
+          data.features.panels = {};
+          const Grown by_rows = grow_one(*make_grower(data, options), data.sampling, 5);
+          for (const std::size_t width : {std::size_t{1}, kLanes}) {
+            const auto bins = make_panels(set.feature.bins.data(), n, p, width, monitor);
+            data.features.panels = {bins.data(), n, width};
+            CHECK(grow_one(*make_grower(data, options), data.sampling, 5) == by_rows);
+          }
+        }
+}
+
+TEST(grower_panels_are_chosen_by_size) {
+  const std::size_t few = std::size_t{1} << 15;
+  GrowOptions best = grow_options("mse", 0);
+  GrowOptions random = grow_options("distribution", 1);
+  for (const std::size_t n : {std::size_t{100}, few, few + 1}) {
+    // Rows carry their bins.
+    CHECK_EQ(panel_width(n, 32, best), 0u);
+    CHECK_EQ(panel_width(n, 32, random), 0u);
+    // All features in order.
+    CHECK_EQ(panel_width(n, 33, random), kLanes);
+    CHECK_EQ(panel_width(n, 33, best), n <= few ? 1u : 0u);
+    GrowOptions some = random;
+    some.max_features = 32;
+    CHECK_EQ(panel_width(n, 33, some), n <= few ? 1u : 0u);
+  }
+}
+
 TEST(grower_trees_depend_on_their_index_alone) {
   const TrainingSet set = mixed_set(80, 6, 12);
   for (const int n_thresholds : {0, 1}) {

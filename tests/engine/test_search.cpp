@@ -207,7 +207,7 @@ void check_best(std::uint64_t key) {
         fixture.feature.categorical[f] = 1;
     }
     // One object for several nodes: nothing of the last one may be left in its histograms.
-    BestSearch<Rule> search(fixture.features, n, 0);
+    BestSearch<Rule> search(0);
     for (const std::uint32_t percent : {100u, 50u, 90u}) {
       fixture.choose_rows(percent, random);
       if (fixture.rows.size() < 2) continue;
@@ -238,7 +238,7 @@ void check_random(std::uint64_t key) {
       Fixture<Rule> fixture(n, p, n_bins, random);
       for (std::size_t f = 0; f < p; ++f)
         if (random.below(3) == 0) fixture.feature.lose(f, 1 + random.below(6), random);
-      RandomSearch<Rule> search(fixture.features, n, 1 + static_cast<int>(random.below(3)));
+      RandomSearch<Rule> search(1 + static_cast<int>(random.below(3)));
       for (int draw = 0; draw < 4; ++draw) {
         fixture.choose_rows(draw % 2 ? 100 : 60, random);
         if (fixture.rows.size() < 2) continue;
@@ -271,7 +271,7 @@ void check_random_categories(std::uint64_t key) {
     }
     fixture.choose_rows(100, random);
     if (repeat % 2 == 0) fixture.carry_bins();
-    RandomSearch<Rule> search(fixture.features, n, 1 + static_cast<int>(random.below(3)));
+    RandomSearch<Rule> search(1 + static_cast<int>(random.below(3)));
     const std::uint32_t min_leaf = some_min_leaf(n, random);
     const auto examined = some_features(p, random);
     Split<Rule> split;
@@ -316,7 +316,7 @@ TEST(search_random_distribution_is_the_same_on_every_isa) {
     const std::uint64_t key = random.next();
     std::optional<Split<DistributionRule>> first;
     test::each_isa([&](Isa) {
-      RandomSearch<DistributionRule> search(fixture.features, n, 2);
+      RandomSearch<DistributionRule> search(2);
       Split<DistributionRule> split;
       Random draws(key);
       search.examine(fixture.node(min_leaf), examined, draws, split);
@@ -339,7 +339,7 @@ TEST(search_random_finds_the_only_admissible_subset) {
     fixture.feature.bins[i] = static_cast<Bin>(i < 20 ? 0 : i - 19);
   fixture.feature.categorical[0] = 1;
   fixture.choose_rows(100, random);
-  RandomSearch<MseRule> search(fixture.features, 40, 1);
+  RandomSearch<MseRule> search(1);
   const std::vector<std::uint32_t> examined{0};
   for (int draw = 0; draw < 50; ++draw) {
     Split<MseRule> split;
@@ -360,7 +360,7 @@ TEST(search_best_takes_a_cut_without_gain) {
   fixture.features = fixture.feature.view();
   fixture.rows = {{0, 1}, {1, 1}, {2, 1}, {3, 1}};
   fixture.relabel();
-  BestSearch<MseRule> search(fixture.features, 4, 0);
+  BestSearch<MseRule> search(0);
   Split<MseRule> split;
   const std::vector<std::uint32_t> examined{0};
   search.examine(fixture.node(1), examined, random, split);
@@ -386,7 +386,7 @@ TEST(search_random_cuts_are_uniform_among_the_admissible) {
     if (fixture.node(kMinLeaf).admissible(left.count())) admissible.push_back(cut);
   }
   CHECK(admissible.size() >= 4);
-  RandomSearch<MseRule> search(fixture.features, 100, 1);
+  RandomSearch<MseRule> search(1);
   std::vector<double> count(10, 0);
   const double draws = 500.0 * static_cast<double>(admissible.size());
   for (int i = 0; i < static_cast<int>(draws); ++i) {
@@ -443,7 +443,7 @@ TEST(search_best_cuts_gaps_in_the_middle) {
       for (std::size_t i = 0; i < n; ++i) MseRule::add(total, labels[i], rows[i]);
       const BinnedFeatures view = feature.view();
       const NodeView<MseRule> node{rule, view, rows, labels.data(), total, 1};
-      BestSearch<MseRule> search(view, n, 0);
+      BestSearch<MseRule> search(0);
       Split<MseRule> split;
       const std::vector<std::uint32_t> examined{0};
       search.examine(node, examined, random, split);

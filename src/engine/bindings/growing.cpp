@@ -83,6 +83,12 @@ class ForestGrower {
           replace ? n_draws * *std::max_element(weight_.begin(), weight_.end())
                   : std::accumulate(weight_.begin(), weight_.end(), std::uint64_t{0});
     }
+    const std::size_t p = bins.shape(1);
+    if (const std::size_t width = panel_width(n, p, options_); width > 0) {
+      run_released(
+          [&](Monitor& monitor) { panels_ = make_panels(bins.data(), n, p, width, monitor); });
+      data_.features.panels = {panels_.data(), n, width};
+    }
     growers_.push_back(make_grower(data_, options_));
   }
 
@@ -186,6 +192,7 @@ class ForestGrower {
   Arrays arrays_;
   GrowOptions options_;
   std::vector<std::uint32_t> weight_;
+  std::vector<Bin> panels_;
   TrainingData data_;
   std::vector<std::unique_ptr<TreeGrower>> growers_;
 };

@@ -17,7 +17,7 @@ class BestSearch {
   using Stat = typename Rule::Stat;
   using Node = NodeView<Rule>;
 
-  BestSearch(const BinnedFeatures&, std::size_t, int) : cells_(kGroup * kBinCells) {}
+  explicit BestSearch(int) : cells_(kGroup * kBinCells) {}
 
   // Replaces `best` when a cut of one of `features` is better.
   void examine(const Node& node, std::span<const std::uint32_t> features, Random&,
@@ -71,25 +71,29 @@ class BestSearch {
 
   template <std::size_t Size, bool Small, bool Carried>
   void fill(const Node& node, std::span<const std::uint32_t> group) {
-    std::array<std::uint32_t, Size> feature;
-    std::copy_n(group.begin(), Size, feature.begin());
+    // Where the bins of each feature begin: one for every row of the node, or for every rank.
+    std::array<const Bin*, Size> first;
+    for (std::size_t j = 0; j < Size; ++j)
+      first[j] = Carried ? node.carried.first->bin.data() + group[j]
+                         : node.features.column(group[j]).first;
+    const std::size_t step =
+        Carried ? node.carried.stride * kLanes : node.features.column(group[0]).step;
     std::array<BinSet, Size> occupied{};
     Stat* cells = cells_.data();
-    const Bin* const carried = Carried ? node.carried.first->bin.data() : nullptr;
-    const std::size_t stride = node.carried.stride * kLanes;
-    for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const Bin* row;
-      if constexpr (Carried) {
-        row = carried + i * stride;
-      } else {
-        if constexpr (!Small) node.prefetch(i);
-        row = node.features.row(node.rows[i].rank);
+    const std::size_t n = node.rows.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      if constexpr (!Carried && !Small) {
+        // Wide rows have the features of a group in different cache lines.
+        if (i + kPrefetchAhead < n)
+          for (const Bin* const column : first)
+            __builtin_prefetch(column + node.rows[i + kPrefetchAhead].rank * step);
       }
       const typename Rule::Label label = node.labels[i];
       const SampledRow sampled = node.rows[i];
       for (std::size_t j = 0; j < Size; ++j) {
-        Rule::add(cells[j * kBinCells + row[feature[j]]], label, sampled);
-        if constexpr (Small) insert(occupied[j], row[feature[j]]);
+        const Bin bin = first[j][(Carried ? i : sampled.rank) * step];
+        Rule::add(cells[j * kBinCells + bin], label, sampled);
+        if constexpr (Small) insert(occupied[j], bin);
       }
     }
     if constexpr (Small) std::copy(occupied.begin(), occupied.end(), occupied_.begin());

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "../features/panels.hpp"
 #include "../lanes.hpp"
 #include "../rules/rule.hpp"
 #include "../tree/tree.hpp"
@@ -18,8 +19,12 @@ struct BinnedFeatures {
   std::size_t n_features;                     // p
   std::span<const Bin> missing;               // (p,) the missing bin = the number of value bins
   std::span<const std::uint8_t> categorical;  // (p,)
+  BinPanels panels = {};                      // the same bins, where reading them so is faster
 
   const Bin* row(Rank rank) const { return bins + std::size_t{rank} * n_features; }
+  BinColumn column(std::uint32_t feature) const {
+    return panels.bins != nullptr ? panels.column(feature) : BinColumn{bins + feature, n_features};
+  }
 };
 
 // The rows of a node lie scattered in memory: their bins are asked for so many rows ahead.
@@ -70,19 +75,10 @@ struct NodeView {
   LaneRows carried = {};
   typename Rule::Gain gain = rule.gain(total);
 
-  Bin bin(std::size_t i, std::uint32_t feature) const {
-    return carried.first == nullptr
-               ? features.row(rows[i].rank)[feature]
-               : carried.first[i * carried.stride + feature / kLanes].bin[feature % kLanes];
-  }
   void add(typename Rule::Stat& sum, std::size_t i) const { Rule::add(sum, labels[i], rows[i]); }
 
   bool admissible(std::uint32_t left_count) const {
     return left_count >= min_leaf && total.count() - left_count >= min_leaf;
-  }
-  void prefetch(std::size_t i) const {
-    if (i + kPrefetchAhead < rows.size())
-      __builtin_prefetch(features.row(rows[i + kPrefetchAhead].rank));
   }
 
   // Whether the left side is the heavier one.

@@ -19,8 +19,7 @@ class RandomSearch {
   using Stat = typename Rule::Stat;
   using Node = NodeView<Rule>;
 
-  RandomSearch(const BinnedFeatures& features, std::size_t n_rows, int n_thresholds)
-      : rows_(features, n_rows), n_thresholds_(n_thresholds) {}
+  explicit RandomSearch(int n_thresholds) : n_thresholds_(n_thresholds) {}
 
   void examine(const Node& node, std::span<const std::uint32_t> features, Random& random,
                Split<Rule>& best) {
@@ -49,6 +48,15 @@ class RandomSearch {
 
   using Group = LaneGroup;
 
+  // One feature of a group: its bins of the rows of the node.
+  struct Column {
+    std::uint32_t feature;
+    LaneRows rows;
+    std::size_t lane;
+
+    Bin operator[](std::size_t i) const { return rows[i].bin[lane]; }
+  };
+
   // The features of a block of lanes, which the node has at hand.
   static Group carried(const Node& node, std::span<const std::uint32_t> features,
                        std::size_t block) {
@@ -63,20 +71,22 @@ class RandomSearch {
   // where every cut finds them again.
   Group stage(const Node& node, std::span<const std::uint32_t> features) {
     Group group;
-    // Neighbouring features are read with one load.
-    bool adjacent = true;
+    std::array<const Bin*, kLanes> first{};
+    // The features of a panel are read with one load.
+    bool panel = node.features.panels.width == kLanes && features[0] % kLanes == 0;
     for (std::size_t j = 0; j < features.size(); ++j) {
-      adjacent = adjacent && features[j] == features[0] + j;
+      panel = panel && features[j] == features[0] + j;
+      first[j] = node.features.column(features[j]).first;
       group.add(features[j], j);
     }
-    if (adjacent)
-      stage(node, features[0],
-            [&](Rank rank) { return load_lanes(rows_.row(rank) + features.front()); });
+    const BinColumn column = node.features.column(features[0]);
+    if (panel)
+      stage(node, column, [&](Rank rank) { return load_lanes(column.at(rank)); });
     else
-      stage(node, features[0], [&](Rank rank) {
+      stage(node, column, [&](Rank rank) {
         Lanes lanes;
-        const Bin* row = node.features.row(rank);
-        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = row[features[j]];
+        const std::size_t at = rank * column.step;
+        for (std::size_t j = 0; j < features.size(); ++j) lanes.bin[j] = first[j][at];
         return lanes;
       });
     group.rows = {staged_.data(), 1};
@@ -84,15 +94,14 @@ class RandomSearch {
   }
 
   template <class Load>
-  void stage(const Node& node, std::uint32_t feature, Load load) {
+  void stage(const Node& node, const BinColumn& column, Load load) {
     const std::size_t n = node.rows.size();
     if (staged_.size() < n) staged_.resize(n);
     // Copies, which no store of a byte can change.
     Lanes* const staged = staged_.data();
     const SampledRow* const rows = node.rows.data();
     for (std::size_t i = 0; i < n; ++i) {
-      if (i + kPrefetchAhead < n)
-        __builtin_prefetch(node.features.row(rows[i + kPrefetchAhead].rank) + feature);
+      if (i + kPrefetchAhead < n) __builtin_prefetch(column.at(rows[i + kPrefetchAhead].rank));
       staged[i] = load(rows[i].rank);
     }
   }
@@ -105,7 +114,7 @@ class RandomSearch {
       const std::uint32_t feature = group.feature[j];
       const Range seen{found.lowest.bin[group.lane[j]], found.highest.bin[group.lane[j]]};
       if (node.features.categorical[feature] || seen.high == node.features.missing[feature])
-        examine_counted(node, feature, random, best);
+        examine_counted(node, group, j, random, best);
       else
         range[j] = seen;
     }
@@ -157,18 +166,21 @@ class RandomSearch {
   }
 
   // Where admissible cuts are not a range: missing values, categories.
-  void examine_counted(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
+  void examine_counted(const Node& node, const Group& group, std::size_t j, Random& random,
+                       Split<Rule>& best) {
+    const Column column{group.feature[j], group.rows, group.lane[j]};
     count_.fill(0);
-    for (std::size_t i = 0; i < node.rows.size(); ++i) ++count_[node.bin(i, feature)];
+    for (std::size_t i = 0; i < node.rows.size(); ++i) ++count_[column[i]];
     for (int draw = 0; draw < n_thresholds_; ++draw) {
-      if (node.features.categorical[feature])
-        examine_subset(node, feature, random, best);
+      if (node.features.categorical[column.feature])
+        examine_subset(node, column, random, best);
       else
-        examine_cut(node, feature, random, best);
+        examine_cut(node, column, random, best);
     }
   }
 
-  void examine_cut(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
+  void examine_cut(const Node& node, const Column& column, Random& random, Split<Rule>& best) {
+    const std::uint32_t feature = column.feature;
     const Bin missing_bin = node.features.missing[feature];
     const std::uint32_t n_missing = count_[missing_bin];
     choices_.clear();
@@ -183,7 +195,7 @@ class RandomSearch {
     Stat left{};
     Stat missing{};
     for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const Bin bin = node.bin(i, feature);
+      const Bin bin = column[i];
       if (bin == missing_bin)
         node.add(missing, i);
       else if (bin <= cut)
@@ -195,7 +207,8 @@ class RandomSearch {
   }
 
   // A random order of the categories present (missing among them), cut at a random place.
-  void examine_subset(const Node& node, std::uint32_t feature, Random& random, Split<Rule>& best) {
+  void examine_subset(const Node& node, const Column& column, Random& random, Split<Rule>& best) {
+    const std::uint32_t feature = column.feature;
     const Bin missing_bin = node.features.missing[feature];
     categories_.clear();
     for (int bin = 0; bin <= missing_bin; ++bin)
@@ -204,7 +217,7 @@ class RandomSearch {
     if (!draw_subset(node, random, set) && !find_subset(node, set)) return;
     Stat left{};
     for (std::size_t i = 0; i < node.rows.size(); ++i)
-      if (contains(set, node.bin(i, feature))) node.add(left, i);
+      if (contains(set, column[i])) node.add(left, i);
     best.propose(node, feature, set, left,
                  count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left));
   }
@@ -250,7 +263,6 @@ class RandomSearch {
     return false;
   }
 
-  PaddedRows rows_;
   int n_thresholds_;
   Isa isa_ = isa();
   std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node

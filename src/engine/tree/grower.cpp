@@ -21,6 +21,13 @@ namespace {
 constexpr std::uint64_t kNodeStream = 0x5a13;
 constexpr LeafId kNoLeaf = std::numeric_limits<LeafId>::max();
 
+// Rows carry their bins as far as moving them costs less than finding them again.
+std::size_t carried_lanes(std::size_t n_features) {
+  constexpr std::size_t kMostLanes = 2;
+  const std::size_t lanes = (n_features + kLanes - 1) / kLanes;
+  return lanes <= kMostLanes ? lanes : 0;
+}
+
 // One grower serves all rules: the rule relabels and scores, the search proposes cuts.
 template <class Rule, class Search>
 class Grower final : public TreeGrower {
@@ -32,7 +39,7 @@ class Grower final : public TreeGrower {
       : data_(data),
         options_(options),
         rule_(data.outcomes),
-        search_(data.features, data.sampling.n_rows, options.n_thresholds),
+        search_(options.n_thresholds),
         carried_(carried_lanes(data.features.n_features)),
         padded_(data.features, data.sampling.n_rows),
         feature_order_(data.features.n_features),
@@ -73,13 +80,6 @@ class Grower final : public TreeGrower {
       bins.resize(n * lanes);
     }
   };
-
-  // Rows carry their bins as far as moving them costs less than finding them again.
-  static std::size_t carried_lanes(std::size_t n_features) {
-    constexpr std::size_t kMostLanes = 2;
-    const std::size_t lanes = (n_features + kLanes - 1) / kLanes;
-    return lanes <= kMostLanes ? lanes : 0;
-  }
 
   // A node that waits to be split: [begin, end) of the rows of its side.
   struct Open {
@@ -212,8 +212,7 @@ class Grower final : public TreeGrower {
   void partition(const Open& open, std::size_t middle, const Node& node, const BinSet* subsets) {
     const Rows& from = side(open.depth);
     Rows& to = side(open.depth + 1);
-    const Bin* column = data_.features.bins + node.feature;
-    const std::size_t stride = data_.features.n_features;
+    const BinColumn column = data_.features.column(node.feature);
     std::size_t left = open.begin;
     std::size_t right = middle;
     // Copies, which no store of the loop can change.
@@ -229,8 +228,8 @@ class Grower final : public TreeGrower {
       bool goes;
       if constexpr (Carried == 0) {
         if (i + kPrefetchAhead < open.end)
-          __builtin_prefetch(column + from_row[i + kPrefetchAhead].rank * stride);
-        goes = goes_left(copy, column[row.rank * stride], subsets);
+          __builtin_prefetch(column.at(from_row[i + kPrefetchAhead].rank));
+        goes = goes_left(copy, column[row.rank], subsets);
       } else {
         const Lanes& lanes = from_bins[i * Carried + copy.feature / kLanes];
         goes = goes_left(copy, lanes.bin[copy.feature % kLanes], subsets);
@@ -288,6 +287,16 @@ std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOpti
   if (options.criterion == "quantile") return with_rule<QuantileRule>(data, options);
   if (options.criterion == "logrank") return with_rule<LogrankRule>(data, options);
   throw std::invalid_argument("unknown criterion: " + options.criterion);
+}
+
+std::size_t panel_width(std::size_t n_rows, std::size_t n_features, const GrowOptions& options) {
+  // So long a column stays in the first cache while a node reads it. Of a longer one, every row of
+  // a small node needs a cache line of its own, where a row of the table has it for all features.
+  constexpr std::size_t kMostRows = std::size_t{1} << 15;
+  if (carried_lanes(n_features) > 0) return 0;
+  const bool in_order = options.n_thresholds > 0 && options.max_features >= n_features;
+  if (in_order) return kLanes;
+  return n_rows <= kMostRows ? 1 : 0;
 }
 
 std::size_t members_per_tree(const Sampling& sampling) {

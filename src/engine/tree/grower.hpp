@@ -52,6 +52,10 @@ class TreeGrower {
   }
 };
 
+// How wide the panels are in which growing finds its bins fastest; 0: it needs none. Trees are the
+// same with any. All features in their order are read sixteen at a time, others one by one.
+std::size_t panel_width(std::size_t n_rows, std::size_t n_features, const GrowOptions& options);
+
 std::unique_ptr<TreeGrower> make_grower(const TrainingData& data, const GrowOptions& options);
 
 // The largest number of members that a tree can have.
