@@ -11,11 +11,18 @@ void RankCurve::make(const LeafId* leaves) {
   const std::size_t trees = forest_.n_trees();
   const std::size_t n = forest_.n_rows;
   if (weight_.empty()) weight_.assign(n, 0.0f);
+  // Where leaves begin is read from memory: all of them at once, not each between additions.
+  leaves_.resize(trees);
   std::size_t members = 0;
   for (std::size_t t = 0; t < trees; ++t) {
-    if (t + kAhead < trees) forest_.prefetch(forest_.leaf(t + kAhead, leaves[t + kAhead]));
-    const Leaf leaf = forest_.leaf(t, leaves[t]);
-    members += leaf.size;
+    leaves_[t] = forest_.leaf(t, leaves[t]);
+    members += leaves_[t].size;
+    if (forest_.members.counted()) cqrf::prefetch(forest_.members.counts(leaves_[t]).data());
+  }
+  for (std::size_t t = 0; t < std::min(kAhead, trees); ++t) forest_.prefetch(leaves_[t]);
+  for (std::size_t t = 0; t < trees; ++t) {
+    if (t + kAhead < trees) forest_.prefetch(leaves_[t + kAhead]);
+    const Leaf& leaf = leaves_[t];
     const float share = 1.0f / static_cast<float>(leaf.size);
     forest_.members.for_each_run(leaf, [&](std::size_t block, std::span<const std::uint16_t> low) {
       float* const weight = weight_.data() + block * kBlockRows;

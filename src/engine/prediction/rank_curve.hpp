@@ -59,6 +59,7 @@ class RankCurve {
   const Forest& forest_;
   const TargetView& target_;
   Isa isa_;
+  std::vector<Leaf> leaves_;
   std::vector<float> weight_;  // by rank; zero
   RankWeights weights_;
   WindowCurve whole_;
