@@ -13,7 +13,7 @@
 
 namespace cqrf {
 
-// The binned training features, row-major: the bins of a row share a cache line.
+// The binned training features, by rows: the bins of a row share a cache line.
 struct BinnedFeatures {
   const Bin* bins;                            // (n, p)
   std::size_t n_features;                     // p
