@@ -27,6 +27,7 @@ from speed.parts.accuracy import AccuracyPart
 from speed.parts.curves import Curves
 from speed.parts.fit import Criteria, Fit, Shares
 from speed.parts.inputs import Inputs
+from speed.parts.layouts import Layouts
 from speed.parts.predict import Memory, OneRow, Predict
 from speed.parts.profile import Profile
 from speed.scale import SCALES
@@ -44,6 +45,7 @@ PARTS: tuple[Part, ...] = (
     Criteria(),
     Profile(),
     Inputs(),
+    Layouts(),
     AccuracyPart(),
 )
 # What is judged comes first, so that an interrupted run has it.

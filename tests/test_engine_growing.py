@@ -1,6 +1,7 @@
 """The trees themselves, read from their arrays and held against slow searches."""
 
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -862,3 +863,31 @@ class TestMetamorphic:
         one = grow(X[:, :2], time, event, **options)
         other = grow(X[:, 1::-1], time, event, **options)
         np.testing.assert_array_equal(one.predict(X[:, :2]), other.predict(X[:, 1::-1]))
+
+
+class TestPanels:
+    """The second table of bins, which is made for wide data where it is faster."""
+
+    @pytest.mark.parametrize("parameters", [{}, {"max_features": 0.4}, {"criterion": "mse"}])
+    def test_trees_are_the_same_with_any(self, monkeypatch, parameters):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(300, 50))
+        X[rng.random(X.shape) < 0.05] = NAN
+        forest = {}
+        engine = _engine.ForestGrower
+        for panels in (None, 0, 1, 5, 16):
+            grower = functools.partial(engine, panels=panels)
+            monkeypatch.setattr(_engine, "ForestGrower", grower)
+            forest[panels] = grow(
+                X, np.exp(np.nan_to_num(X[:, 0])), min_samples_leaf=5, **parameters
+            )
+        expected = forest.pop(None).trees_
+        for each in forest.values():
+            assert np.array_equal(each.trees_.nodes, expected.nodes)
+            assert np.array_equal(each.trees_.ranks(), expected.ranks())
+
+    def test_wider_ones_are_refused(self, monkeypatch):
+        grower = functools.partial(_engine.ForestGrower, panels=17)
+        monkeypatch.setattr(_engine, "ForestGrower", grower)
+        with pytest.raises(ValueError, match="panels are too wide"):
+            grow_mixed()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from speed.accuracy import measure_accuracy
 from speed.methods import METHODS, OURS_CENSORED, QUANTILES, Data, Setting
-from speed.unusual import Figures, before_trees, categories, timed, whole, wide
+from speed.unusual import Figures, before_trees, categories, layouts, timed, whole, wide
 
 
 class Stopwatch:
@@ -156,6 +156,7 @@ FIGURES: dict[str, Callable[..., Figures]] = {
         before_trees,
         whole,
         wide,
+        layouts,
         categories,
         accuracy,
     )

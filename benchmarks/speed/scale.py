@@ -47,6 +47,8 @@ class Scale:
         Rows of the forests that are profiled; loops whose instructions are counted.
     wide : tuple of (n, p)
         Few rows of many columns.
+    layouts : tuple of (n, p, trees)
+        Where bins by rows alone are compared with a second table.
     categories : int
         Rows of the fits with many categories.
     accuracy : tuple of (n, leaf)
@@ -90,6 +92,12 @@ class Scale:
     profile_rows: int = 100_000
     kernels: tuple[str, ...] = ("grow_best_cuts", "grow_random_cuts", "predict")
     wide: tuple[int, int] = (2_000, 5_000)
+    layouts: tuple[tuple[int, int, int], ...] = (
+        (2_000, 5_000, 10),
+        (20_000, 500, 5),
+        (200_000, 100, 2),
+        (1_000_000, 50, 1),
+    )
     categories: int = 200_000
     accuracy: tuple[tuple[int, int], ...] = ((20_000, 50),)
     accuracy_seeds: int = 5
@@ -125,6 +133,7 @@ TINY = Scale(
     profile_rows=400,
     kernels=(),
     wide=(100, 200),
+    layouts=((100, 40, 2),),
     categories=500,
     accuracy=((400, 20),),
     accuracy_seeds=2,

@@ -100,6 +100,26 @@ def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
     return _fit_and_predict(forest, X, y, event)
 
 
+def layouts(n: int, p: int, trees: int, repeats: int, parameters: dict[str, Any]) -> Figures:
+    """Fit with bins by rows alone and, in turn, with the second table that is chosen by size."""
+    from functools import partial
+
+    from cqrf import CensoredQuantileForest, _engine
+
+    X, y, event = draw_normal(n, p, np.float32)
+    growers = {"by rows": partial(_engine.ForestGrower, panels=0), "chosen": _engine.ForestGrower}
+    seconds: dict[str, list[float]] = {name: [] for name in growers}
+    for repeat in range(repeats + 1):
+        for name, grower in growers.items():
+            _engine.ForestGrower = grower  # type: ignore[assignment,misc]
+            forest = CensoredQuantileForest(trees, n_jobs=1, random_state=0, **parameters)
+            took = timed(lambda forest=forest: forest.fit(X, y, event))
+            # The first one warms up.
+            if repeat > 0:
+                seconds[name].append(took)
+    return {"seconds": seconds}
+
+
 def categories(n_categories: int, n: int, trees: int) -> Figures:
     """Fit a column of many categories, of which a tenth make up half of the rows."""
     import pandas as pd

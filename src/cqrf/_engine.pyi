@@ -82,6 +82,7 @@ class ForestGrower:
         replace: bool,
         honest: bool,
         group_size: int = 1,
+        panels: int | None = None,
     ) -> None: ...
     @property
     def members_per_tree(self) -> int: ...

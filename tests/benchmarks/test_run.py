@@ -50,6 +50,7 @@ def test_the_page_tells_targets_pictures_and_details(measured):
         "The default criterion",
         "Where the time goes",
         "Large, wide and categorical data",
+        "Bins by rows or by columns",
         "Accuracy",
     ]
     assert "predict: quantile-forest / cqrf" in page

@@ -52,7 +52,8 @@ class ForestGrower {
   ForestGrower(Table<Bin> bins, Vector<Bin> missing, Vector<std::uint8_t> categorical,
                Vector<double> times, Vector<TimeIndex> time_index, Vector<std::uint8_t> event,
                Vector<double> survival, std::optional<Vector<double>> weight, GrowOptions options,
-               std::size_t n_draws, bool replace, bool honest, std::size_t group_size)
+               std::size_t n_draws, bool replace, bool honest, std::size_t group_size,
+               std::optional<std::size_t> panels)
       : arrays_{bins, missing, categorical, times, time_index, event, survival}, options_(options) {
     const std::size_t n = bins.shape(0);
     require(n > 0 && n < kMaxRows, "number of rows out of range");
@@ -84,7 +85,9 @@ class ForestGrower {
                   : std::accumulate(weight_.begin(), weight_.end(), std::uint64_t{0});
     }
     const std::size_t p = bins.shape(1);
-    if (const std::size_t width = panel_width(n, p, options_); width > 0) {
+    const std::size_t width = panels.value_or(panel_width(n, p, options_));
+    require(width <= kLanes, "panels are too wide");
+    if (width > 0) {
       run_released(
           [&](Monitor& monitor) { panels_ = make_panels(bins.data(), n, p, width, monitor); });
       data_.features.panels = {panels_.data(), n, width};
@@ -268,19 +271,20 @@ void bind_growing(nb::module_& module) {
              std::optional<Vector<double>> weight, const std::string& criterion, int n_thresholds,
              std::uint32_t min_samples_split, std::uint32_t min_samples_leaf,
              std::uint32_t max_depth, std::uint32_t max_features, std::uint64_t seed,
-             std::size_t n_draws, bool replace, bool honest, std::size_t group_size) {
+             std::size_t n_draws, bool replace, bool honest, std::size_t group_size,
+             std::optional<std::size_t> panels) {
             const GrowOptions options{
                 criterion,    n_thresholds, min_samples_split, min_samples_leaf, max_depth,
                 max_features, seed};
             new (self) ForestGrower(bins, missing, categorical, times, time_index, event, survival,
-                                    weight, options, n_draws, replace, honest, group_size);
+                                    weight, options, n_draws, replace, honest, group_size, panels);
           },
           nb::kw_only(), nb::arg("bins"), nb::arg("missing"), nb::arg("categorical"),
           nb::arg("times"), nb::arg("time_index"), nb::arg("event"), nb::arg("survival"),
           nb::arg("weight").none(), nb::arg("criterion"), nb::arg("n_thresholds"),
           nb::arg("min_samples_split"), nb::arg("min_samples_leaf"), nb::arg("max_depth"),
           nb::arg("max_features"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
-          nb::arg("honest"), nb::arg("group_size") = 1)
+          nb::arg("honest"), nb::arg("group_size") = 1, nb::arg("panels") = nb::none())
       .def_prop_ro("members_per_tree", &ForestGrower::members_per_tree)
       .def("grow", &ForestGrower::grow, nb::arg("first"), nb::arg("count"), nb::arg("n_threads"),
            nb::arg("low"), nb::arg("block").none(), nb::arg("block_high").none());
