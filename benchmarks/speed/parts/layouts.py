@@ -38,7 +38,8 @@ class Layouts(Part):
     def section(self, records: dict[str, Record]) -> list[str]:  # noqa: D102
         rows = [["fit", "by rows, s", "chosen, s", "chosen / by rows"]]
         for where, record in records.items():
-            by_rows, chosen = record["figures"]["seconds"].values()
+            seconds = record["figures"]["seconds"]
+            by_rows, chosen = seconds["by rows"], seconds["chosen"]
             ratios = [b / a for a, b in zip(by_rows, chosen, strict=True)]
             rows.append([where, spread(by_rows), spread(chosen), spread(ratios, "{:.2f}")])
         return [
