@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from speed import memory
+from speed.ratios import Contender, Repeats, round_robin
 
 Figures = dict[str, Any]
 
@@ -100,24 +102,28 @@ def wide(n: int, p: int, trees: int, parameters: dict[str, Any]) -> Figures:
     return _fit_and_predict(forest, X, y, event)
 
 
-def layouts(n: int, p: int, trees: int, repeats: int, parameters: dict[str, Any]) -> Figures:
+def layouts(
+    n: int, p: int, trees: int, repeats: dict[str, Any], parameters: dict[str, Any]
+) -> Figures:
     """Fit with bins by rows alone and, in turn, with the second table that is chosen by size."""
     from functools import partial
 
     from cqrf import CensoredQuantileForest, _engine
+    from speed.worker import measured
 
     X, y, event = draw_normal(n, p, np.float32)
+
+    def fit(grower: Any) -> object:
+        _engine.ForestGrower = grower  # type: ignore[misc]
+        forest = CensoredQuantileForest(trees, n_jobs=1, random_state=0, **parameters)
+        return forest.fit(X, y, event)
+
     growers = {"by rows": partial(_engine.ForestGrower, panels=0), "chosen": _engine.ForestGrower}
-    seconds: dict[str, list[float]] = {name: [] for name in growers}
-    for repeat in range(repeats + 1):
-        for name, grower in growers.items():
-            _engine.ForestGrower = grower  # type: ignore[assignment,misc]
-            forest = CensoredQuantileForest(trees, n_jobs=1, random_state=0, **parameters)
-            took = timed(lambda forest=forest: forest.fit(X, y, event))
-            # The first one warms up.
-            if repeat > 0:
-                seconds[name].append(took)
-    return {"seconds": seconds}
+    contenders = [
+        Contender(name, 1, lambda calls, grower=grower: measured(lambda: fit(grower), calls))
+        for name, grower in growers.items()
+    ]
+    return {"timings": [asdict(each) for each in round_robin(contenders, Repeats(**repeats))]}
 
 
 def categories(n_categories: int, n: int, trees: int) -> Figures:

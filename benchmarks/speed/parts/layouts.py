@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from speed.parts import Part, Run
+from dataclasses import asdict
+
+from speed.parts import Part, Run, timings_of
 from speed.process import fresh_figure
-from speed.ratios import spread
+from speed.ratios import ratios, spread
 from speed.store import Record
 from speed.tables import table
 
@@ -24,7 +26,7 @@ class Layouts(Part):
     title = "Bins by rows or by columns"
 
     def measure(self, run: Run) -> None:  # noqa: D102
-        repeats = run.scale.repeats.usual
+        repeats = asdict(run.scale.repeats)
         for n, p, trees in run.scale.layouts:
             for label, parameters in FORESTS.items():
                 self.once(
@@ -38,10 +40,10 @@ class Layouts(Part):
     def section(self, records: dict[str, Record]) -> list[str]:  # noqa: D102
         rows = [["fit", "by rows, s", "chosen, s", "chosen / by rows"]]
         for where, record in records.items():
-            seconds = record["figures"]["seconds"]
-            by_rows, chosen = seconds["by rows"], seconds["chosen"]
-            ratios = [b / a for a, b in zip(by_rows, chosen, strict=True)]
-            rows.append([where, spread(by_rows), spread(chosen), spread(ratios, "{:.2f}")])
+            times = timings_of(record["figures"]["timings"])
+            by_rows, chosen = times["by rows"], times["chosen"]
+            share = spread(ratios(chosen, by_rows), "{:.2f}")
+            rows.append([where, spread(by_rows.seconds), spread(chosen.seconds), share])
         return [
             "One thread, few trees; whole fits, binning and the second table included. Trees are "
             "the same. Where best splits, or some of the features, are looked at beyond 32,768 "
