@@ -11,11 +11,13 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._blocks import in_row_blocks
+from cqrf._brier import Skill, integrated_errors, kaplan_meier_survival, scoring_times
 from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import (
     CENSORING_CURVES,
@@ -27,14 +29,15 @@ from cqrf._estimation import (
     mark_unreached,
 )
 from cqrf._growing import GrowOptions
+from cqrf._horizon import read_horizon, representative_times
 from cqrf._inputs import is_plain, open_table
+from cqrf._ipcw import Scored
 from cqrf._kernel import KernelSpace
 from cqrf._little_bags import LittleBags
 from cqrf._trees import Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder
-from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
 
@@ -60,6 +63,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     min_samples_split_: int | None
     leaf_size_path_: LeafSizePath | None
     times_: NDArray[np.float64]
+    horizon_: float
     trees_: Trees
     target_: Target
     _encoder: FeatureEncoder
@@ -391,17 +395,21 @@ class FittedForest(RegressorMixin, BaseEstimator):
         y: Any,
         event: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        horizon: float | str = "auto",
     ) -> float:
-        r"""Compute D2, the share of the censoring-weighted pinball loss that is explained.
+        r"""Compute the share of the Kaplan-Meier curve's integrated Brier score that is saved.
 
         .. math::
 
-            D^2 = 1 - \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q(X_i))}
-                           {\sum_i v_i\, \rho_\tau(Y_i - \hat q_0)},
-            \qquad v_i = \delta_i / \hat G(Y_i-),
+            1 - \frac{\int B(t)\, dt}{\int B_{KM}(t)\, dt}, \qquad
+            B(t) = \frac{1}{m} \sum_i v_i(t) \bigl(\hat S(t \mid X_i) - 1\{T_i > t\}\bigr)^2,
 
-        with :math:`\hat q_0` the weighted quantile of the given times and G the Kaplan-Meier
-        curve of the training data; the mean over `default_quantiles`. Best is 1.
+        the integrals being from the first training time to the horizon h. :math:`B_{KM}` is the
+        Brier score of the Kaplan-Meier curve of the training data, which knows no features, and
+        :math:`v_i(t)` are the weights of `cqrf.metrics.brier_score`. The integral is the continuous
+        ranked probability score of min(T, h), so the whole predicted law up to h is scored, and no
+        quantile needs to be identified.
 
         Parameters
         ----------
@@ -411,24 +419,110 @@ class FittedForest(RegressorMixin, BaseEstimator):
             Their outcomes, in any form that `fit` takes.
         sample_weight : array-like of shape (m,), optional
             Weights of the test points.
+        horizon : "auto" or float, default="auto"
+            The horizon h; "auto" is `horizon_`.
 
         Returns
         -------
         float
+            Best is 1; 0 is as good as knowing no features. NaN, with a warning, if nothing
+            happens up to the horizon.
         """
         check_is_fitted(self)
-        levels, _ = check_quantiles(self.default_quantiles)
-        score = d2_censored_pinball_score(
-            y,
-            self.predict(X, quantiles=levels),
-            levels,
-            event=event,
-            train=self.target_,
-            sample_weight=sample_weight,
-            censoring=self.target_.censoring,
-            beyond="clip",
+        target = self.target_
+        scored = Scored.read(y, event, target, sample_weight, target.censoring, horizon)
+        assert scored is not None
+        features = self._encode(X)
+        if features.shape[0] != len(scored.time):
+            raise ValueError(
+                "X and y differ in length (inconsistent numbers of samples): X has "
+                f"{features.shape[0]} rows, y has {len(scored.time)}"
+            )
+        times = scoring_times(target, scored.horizon)
+        errors = self._by_blocks(
+            features,
+            2 * len(times),
+            lambda estimation, rows: integrated_errors(
+                scored.take(rows), estimation.curve("survival", times), times
+            ),
         )
-        return float(score)
+        return self._skill(errors, scored, times).share
+
+    def oob_score(self, *, horizon: float | str = "auto") -> float:
+        """Compute the `score` of the training rows, each by the trees that did not draw it.
+
+        Parameters
+        ----------
+        horizon : "auto" or float, default="auto"
+            As in `score`.
+
+        Returns
+        -------
+        float
+            As in `score`. Rows that every tree has drawn are left out.
+        """
+        check_is_fitted(self)
+        scored = Scored.of_training(self.target_, horizon)
+        times = scoring_times(self.target_, scored.horizon)
+        survival = self._oob_estimation().curve("survival", times)
+        answered = np.flatnonzero(~np.isnan(survival[:, 0]))
+        if not answered.size:
+            raise ValueError("no row was left out by any tree; grow more trees")
+        scored = scored.take(answered)
+        errors = integrated_errors(scored, survival[answered], times)
+        return self._skill(errors, scored, times).share
+
+    def _skill(
+        self, errors: NDArray[np.float64], scored: Scored, times: NDArray[np.float64]
+    ) -> Skill:
+        """Compare errors of rows with those of the Kaplan-Meier curve of the training data."""
+        reference = integrated_errors(scored, kaplan_meier_survival(self.target_, times), times)
+        skill = Skill.of(errors, reference, scored.sample_weight)
+        if np.isnan(skill.share):
+            warnings.warn(
+                f"score is undefined: no row is known to have its event by {scored.horizon}",
+                UndefinedMetricWarning,
+                stacklevel=3,
+            )
+        return skill
+
+    def predict_risk(self, X: Any, *, horizon: float | str = "auto") -> NDArray[np.float64]:
+        r"""Predict a risk: the higher, the earlier the event.
+
+        It is the number of events that would be expected among the training rows up to the horizon
+        h if all of them were like x,
+
+        .. math:: \sum_i \hat\Lambda(\min(Y_i, h) \mid x),
+
+        with :math:`\hat\Lambda` the cumulative hazard: what scikit-survival's and
+        randomForestSRC's forests predict, and what scikit-survival's scorers expect.
+
+        Parameters
+        ----------
+        X : array-like, frame or sparse matrix of shape (m, p)
+            Test points.
+        horizon : "auto" or float, default="auto"
+            The horizon h; "auto" is `horizon_`.
+
+        Returns
+        -------
+        ndarray of shape (m,), float64
+            More than 256 distinct training times are represented by so many of them.
+        """
+        check_is_fitted(self)
+        target = self.target_
+        if target.mirrored:
+            raise ValueError(
+                "under left censoring there is no risk of events to come: rank by predict_rmst"
+            )
+        times, counts = representative_times(target, read_horizon(horizon, target))
+        return self._by_blocks(
+            self._encode(X),
+            len(times),
+            lambda estimation, _: np.einsum(
+                "ij,j->i", estimation.curve("cumulative_hazard", times), counts
+            ),
+        )
 
     def _encode(self, X: Any) -> _engine.Features:
         """Check test points and return them as numbers and category codes, shape (m, p)."""

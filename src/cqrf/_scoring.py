@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from cqrf._checks import check_choice, numbers_from_objects, unmask
-from cqrf.target import Target, marginal_curves
+from cqrf._ipcw import Scored
+from cqrf.target import Target, check_time, marginal_curves, parse_outcome
 
 
 def check_predictions(
@@ -41,6 +42,28 @@ def check_predictions(
         what = "be finite" if finite else "not be NaN"
         raise ValueError(f"{name} must {what}; row {row} has {matrix[row, column]}")
     return matrix
+
+
+def check_curves(
+    survival: Any, times: Any, n_rows: int, *, ascending: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Check survival probabilities and their times; return them, shapes (n_rows, g) and (g,)."""
+    at = check_time("times", times)
+    if ascending and (len(at) < 2 or (np.diff(at) <= 0).any()):
+        raise ValueError("times must be at least two, in ascending order")
+    predicted = check_predictions("survival", survival, n_rows, len(at))
+    outside = (predicted < 0.0) | (predicted > 1.0)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        raise ValueError(
+            f"survival must lie between 0 and 1; row {row} has {predicted[row, column]}"
+        )
+    return predicted, at
+
+
+def count_rows(scored: Scored | None, y: Any) -> int:
+    """Count the rows of an outcome, also where no score is defined."""
+    return len(parse_outcome(y)[0]) if scored is None else len(scored.time)
 
 
 def check_bound(name: str, values: Any, n_rows: int) -> NDArray[np.float64]:
@@ -84,7 +107,7 @@ def pinball(
 
 
 def count_pairs(
-    target: Target, predicted: NDArray[np.float64], lead: NDArray[np.float64] | None = None
+    target: Target, predicted: NDArray[np.float64], lead: NDArray[Any]
 ) -> tuple[float, float, float]:
     r"""Sum the weights :math:`l_i w_i w_j` of concordant, tied and comparable pairs.
 
@@ -97,7 +120,7 @@ def count_pairs(
         The outcomes.
     predicted : ndarray of shape (n,), float64
         Predicted times by rank, negated if the target is mirrored.
-    lead : ndarray of shape (n,), float64, optional
+    lead : ndarray of shape (n,)
         Further weight l of the row that comes first, by rank.
 
     Returns
@@ -112,9 +135,7 @@ def count_pairs(
     order = np.lexsort((-rank, key))
     rank, key = rank[order], key[order]
     weight = np.ones(target.n, dtype=np.int64) if target.weight is None else target.weight[order]
-    pool = weight * target.event[order]
-    if lead is not None:
-        pool = pool * lead[order]
+    pool = weight * target.event[order] * lead[order]
 
     comparable = weight @ _sum_before_run(pool, key)
     concordant = weight @ _sum_of_smaller(pool, rank)
@@ -153,49 +174,8 @@ def _sum_of_smaller(values: NDArray[Any], rank: NDArray[np.int64]) -> NDArray[An
     return sums
 
 
-def graf_weights(
-    time: NDArray[np.float64], event: NDArray[np.bool_], at: NDArray[np.float64], train: Target
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-    r"""Weigh the rows of which it is known whether T has come by a time of their own.
-
-    Parameters
-    ----------
-    time, event : ndarray of shape (m,)
-        The outcomes.
-    at : ndarray of shape (m,), float64
-        The times t.
-    train : Target
-        Outcomes that G is estimated from.
-
-    Returns
-    -------
-    reached : ndarray of shape (m,), bool
-        :math:`z = 1\{Y \le t\}`; mirrored, :math:`1\{-Y < -t\}`.
-    weight : ndarray of shape (m,), float64
-        :math:`\delta z / \hat G(Y-) + (1 - z) / \hat G(t)`, zero where :math:`\hat G(t) = 0`.
-    factors : ndarray of shape (m,), int64
-        Number of factors of G in the weight of a row.
-    within : ndarray of shape (m,), bool
-        Where :math:`\hat G(t) > 0`.
-    """
-    g = np.concatenate([[1.0], marginal_curves(train)[1]])
-    y, q = (-time, -at) if train.mirrored else (time, at)
-    # P(T <= q) is one minus P(-T < -q): mirrored, all comparisons with q become strict.
-    reached = y < q if train.mirrored else y <= q
-    at_q = np.searchsorted(train.times, q, side="left" if train.mirrored else "right")
-    factors = np.where(reached, np.searchsorted(train.times, y, side="left"), at_q)
-    within = g[at_q] > 0.0
-    known = within & (event | ~reached)
-    return reached, np.divide(1.0, g[factors], out=np.zeros(len(y)), where=known), factors, within
-
-
 def calibrate(
-    time: NDArray[np.float64],
-    event: NDArray[np.bool_],
-    predicted: NDArray[np.float64],
-    train: Target,
-    *,
-    same_rows: bool,
+    scored: Scored, predicted: NDArray[np.float64], *, same_rows: bool
 ) -> tuple[float, float, int]:
     r"""Estimate P(T <= predicted) at one level; see `cqrf.metrics.quantile_calibration`.
 
@@ -214,32 +194,32 @@ def calibrate(
 
     Parameters
     ----------
-    time, event : ndarray of shape (m,)
-        The outcomes.
+    scored : Scored
+        The outcomes, and the training outcomes that G is estimated from.
     predicted : ndarray of shape (m,), float64
         Predicted quantiles.
-    train : Target
-        Outcomes that G is estimated from.
     same_rows : bool
-        Whether `train` are the outcomes themselves; otherwise they are independent of them.
+        Whether the training outcomes are the outcomes themselves; otherwise they are independent
+        of them.
 
     Returns
     -------
     share, std_error : float
         NaN if no row can be used.
     n_used : int
-        Rows whose predicted quantile lies within reach.
+        Rows whose predicted quantile lies within the horizon.
     """
-    reached, v, factors, within = graf_weights(time, event, predicted, train)
-    n_used = int(within.sum())
+    known, train = scored.known_by(predicted, including=True), scored.train
+    n_used = int(known.within.sum())
+    v = scored.weighted(known.weight)
     if not v.any():
         return np.nan, np.nan, n_used
     survival, censoring = marginal_curves(train)
     g = np.concatenate([[1.0], censoring])
-    share = float(v @ reached / v.sum())
-    own = v * (reached - share) / v.sum()
+    share = float(v @ known.come / v.sum())
+    own = v * (known.come - share) / v.sum()
 
-    suffix = np.cumsum(np.bincount(factors, own, len(g))[::-1])[::-1][1:]
+    suffix = np.cumsum(np.bincount(known.factors, own, len(g))[::-1])[::-1][1:]
     after = survival * censoring
     rate = np.divide(suffix, after, out=np.zeros_like(after), where=after > 0.0)
     hazard = 1.0 - np.divide(censoring, g[:-1], out=np.ones_like(censoring), where=g[:-1] > 0.0)
@@ -253,4 +233,4 @@ def calibrate(
         variance = own @ own
     else:
         variance = own @ own + through_g @ through_g
-    return 1.0 - share if train.mirrored else share, float(np.sqrt(variance)), n_used
+    return share, float(np.sqrt(variance)), n_used

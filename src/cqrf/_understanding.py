@@ -28,23 +28,25 @@ class ExplainedForest(FittedForest):
         groups: Mapping[str, Any] | None = None,
         n_repeats: int = 5,
         random_state: Any = None,
+        horizon: float | str = "auto",
     ) -> Importance:
         r"""Measure how much worse predictions become when a feature is permuted.
 
         The values of a feature are shuffled among the training rows, and the rows are predicted
-        anew by the trees that did not draw them. Its importance is the increase of
+        anew by the trees that did not draw them. Its importance is what `oob_score` loses: the
+        increase of the integrated Brier score up to the horizon h, as a share of that of the
+        Kaplan-Meier curve. For given quantiles it is the increase of
 
         .. math::
 
-            \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
-            \qquad v_i = \delta_i / \hat G(Y_i-),
+            \frac{\sum_i v_i\, \rho_\tau(\min(Y_i, h) - \min(\hat q_\tau(X_i), h))}{\sum_i v_i},
 
-        the loss of `cqrf.metrics.censored_pinball_loss` with ``beyond="clip"``, for each quantile.
+        the loss of `cqrf.metrics.censored_pinball_loss`, for each of them.
 
         Parameters
         ----------
         quantiles : float or array-like of shape (q,), optional
-            Levels in (0, 1); `default_quantiles` if not given.
+            Levels in (0, 1); by default whole survival curves are scored.
         groups : mapping of str to list of columns, optional
             Columns, by position or name, that are shuffled together: for features that say the
             same thing, each of which would be spared alone. By default each column by itself.
@@ -52,22 +54,24 @@ class ExplainedForest(FittedForest):
             How often each is shuffled.
         random_state : int, RandomState or None, default=None
             Seed of the permutations.
+        horizon : "auto" or float, default="auto"
+            The horizon h; "auto" is `horizon_`.
 
         Returns
         -------
         Importance
-            ``mean`` and ``std_error`` of shape (p, q), ``repeats`` of shape (n_repeats, p, q),
-            with p the number of features or groups.
+            ``mean`` and ``std_error`` of shape (p,), or (p, q) for several quantiles, with p the
+            number of features or groups; ``repeats`` with one more axis in front.
 
         Notes
         -----
-        Only what changes is computed again: uncensored rows, trees that did not draw them, and
-        of their paths what follows the first node that asks for a permuted feature. The standard
-        error of the mean :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over
-        repeats, is :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what
-        other rows would have shown of the same forest.
+        Only what changes is computed again: trees that did not draw a row, and of their paths what
+        follows the first node that asks for a permuted feature. The standard error of the mean
+        :math:`\bar d` of the increases :math:`d_i` of the rows, averaged over repeats, is
+        :math:`\sqrt{\sum_i v_i^2 (d_i - \bar d)^2} / \sum_i v_i`; it tells what other rows would
+        have shown of the same forest.
         """
-        return oob_importance(self, quantiles, groups, n_repeats, random_state)
+        return oob_importance(self, quantiles, groups, n_repeats, random_state, horizon)
 
     def explain(self, x: Any, quantiles: float | ArrayLike | None = None) -> Explanation:
         """Tell which training rows carry the prediction of one row, and how far it reaches.

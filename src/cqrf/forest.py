@@ -18,6 +18,7 @@ from cqrf._checks import check_choice, check_int, check_quantiles
 from cqrf._estimation import CENSORING_CURVES, check_solving, levels_of_time
 from cqrf._files import refusing
 from cqrf._growing import GrowOptions, grow_trees
+from cqrf._horizon import auto_horizon
 from cqrf._inputs import open_table
 from cqrf._kernel import KernelSpace, check_bandwidth
 from cqrf._model import Model, read_model, write_model
@@ -142,6 +143,10 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
     times_ : ndarray of shape (g,)
         At most 512 times that represent the distinct event times: the columns of
         ``predict_survival_function(X, return_array=True)``.
+    horizon_ : float
+        The time up to which fits are scored, by default: the last one at which 5% of the rows,
+        and 10 of them, are at risk and P(C >= t) is 0.1 at least; the last time of all if nothing
+        is censored. Under left censoring the mirror image.
     calibration_ : Calibration or None
         What `calibrate` has found; None before.
     trees_ : Trees
@@ -311,6 +316,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         self.trees_ = trees
         self.target_ = target
         self.times_ = _representative_times(target)
+        self.horizon_ = auto_horizon(target)
         self.min_samples_split_ = options.min_samples_split
         self.min_samples_leaf_ = options.min_samples_leaf
         self.leaf_size_path_ = path

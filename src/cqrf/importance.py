@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from cqrf._checks import check_int
-from cqrf._ipcw import censoring_weights
+from cqrf._blocks import in_row_blocks
+from cqrf._brier import integrated_errors, kaplan_meier_survival, scoring_times
+from cqrf._checks import check_int, check_quantiles
+from cqrf._estimation import Estimation
+from cqrf._ipcw import Scored
 from cqrf._scoring import mean_by_level, pinball
 from cqrf._trees import Trees
 from cqrf.features import find_column
@@ -20,31 +23,40 @@ from cqrf.features import find_column
 if TYPE_CHECKING:
     from cqrf._answers import FittedForest
 
+# Differences of losses need fewer times than the losses themselves.
+_N_TIMES = 48
+# Held in memory for a row that is answered anew, in about so many numbers.
+_VALUES_PER_ROW = 4 * _N_TIMES
+
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Increase of the out-of-bag loss when a feature, or a group of them, is permuted.
+    """What is lost out-of-bag when a feature, or a group of them, is permuted.
 
     Attributes
     ----------
     feature_names : list of str, length p
         Names of the features or of the groups.
-    quantiles : ndarray of shape (q,), float64
-        Levels of the predicted quantiles.
-    mean : ndarray of shape (p, q), float64
-        Increase of the censoring-weighted pinball loss, in units of time; about zero, of either
-        sign, for a feature that does not matter.
-    std_error : ndarray of shape (p, q), float64
+    quantiles : ndarray of shape (q,), float64, or None
+        Levels of the predicted quantiles; None where whole curves are scored.
+    mean : ndarray of shape (p,), or (p, q) for several quantiles, float64
+        Without quantiles, the share of the Kaplan-Meier curve's integrated Brier score that is
+        lost: so much smaller is `oob_score`. With quantiles, the increase of the pinball loss of
+        min(T, h), in units of time. About zero, of either sign, for a feature that does not matter.
+    std_error : ndarray of the same shape, float64
         Standard errors of `mean` over the rows, for the forest as it is.
-    repeats : ndarray of shape (r, p, q), float64
-        The increases of every repeat; `mean` is their mean.
+    repeats : ndarray of shape (r, *mean.shape), float64
+        The losses of every repeat; `mean` is their mean.
+    horizon : float
+        The time h up to which is scored.
     """
 
     feature_names: list[str]
-    quantiles: NDArray[np.float64]
+    quantiles: NDArray[np.float64] | None
     mean: NDArray[np.float64]
     std_error: NDArray[np.float64]
     repeats: NDArray[np.float64]
+    horizon: float
 
 
 def oob_importance(
@@ -53,76 +65,132 @@ def oob_importance(
     groups: Mapping[str, Any] | None,
     n_repeats: int,
     random_state: Any,
+    horizon: float | str,
 ) -> Importance:
     """Permute features among the training rows; see `CensoredQuantileForest.oob_importance`."""
     check_is_fitted(forest)
-    levels, _ = forest._levels(quantiles)
     names, columns = _named_columns(forest, groups)
     check_int("n_repeats", n_repeats, 1)
     random = check_random_state(random_state)
-    asked = _Asked.from_forest(forest, levels)
+    scored = Scored.of_training(forest.target_, horizon)
+    levels, scalar = (None, True) if quantiles is None else check_quantiles(quantiles)
+    loss = _CurveLoss.of(scored) if levels is None else _QuantileLoss.of(scored, forest, levels)
+    asked = _Asked.from_forest(forest, loss)
     # One permutation per repeat, the same for all features: what is said of one of them does not
     # depend on which others are asked for.
     n = forest.target_.n
     donors = np.stack([random.permutation(n) for _ in range(n_repeats)], axis=1)
-    repeats = np.empty((n_repeats, len(names), len(levels)))
+    repeats = np.empty((n_repeats, len(names), asked.before.shape[1]))
     std_error = np.empty(repeats.shape[1:])
+    share = asked.weight / asked.weight.sum()
     for j, group in enumerate(columns):
         increase = asked.increase(forest, group, donors[asked.rows].astype(np.uint32))
-        for r in range(n_repeats):
-            repeats[r, j] = mean_by_level(increase[:, r], asked.weight)
+        repeats[:, j] = np.einsum("i,irq->rq", share, increase)
         by_row = increase.mean(axis=1)
-        share = asked.weight / asked.weight.sum()
         std_error[j] = np.sqrt(share**2 @ (by_row - share @ by_row) ** 2)
-    return Importance(names, levels, repeats.mean(axis=0), std_error, repeats)
+    if scalar:
+        repeats, std_error = repeats[..., 0], std_error[..., 0]
+    return Importance(names, levels, repeats.mean(axis=0), std_error, repeats, scored.horizon)
+
+
+class _Loss(Protocol):
+    """What rows of known outcome lose by an answer."""
+
+    @property
+    def weight(self) -> NDArray[np.float64]:
+        """Weights of the ranks in the mean, shape (n,); zero where nothing is known of a row."""
+        ...
+
+    def __call__(self, estimation: Estimation, ranks: NDArray[Any]) -> NDArray[np.float64]:
+        """Losses (m, q) of the answers of an estimation for some ranks, shape (m,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _CurveLoss:
+    """Integrated squared error of the survival curve, as a share of that of Kaplan-Meier's."""
+
+    scored: Scored
+    weight: NDArray[np.float64]
+    times: NDArray[np.float64]
+    reference: float
+
+    @classmethod
+    def of(cls, scored: Scored) -> _CurveLoss:
+        times = scoring_times(scored.train, scored.horizon, _N_TIMES)
+        curve = kaplan_meier_survival(scored.train, times)
+        weight = scored.weighted(np.ones(len(scored.time)))
+        reference = float(mean_by_level(integrated_errors(scored, curve, times), weight))
+        if not reference > 0.0:
+            raise ValueError(f"there is nothing to lose: nothing happens up to {scored.horizon}")
+        return cls(scored, weight, times, reference)
+
+    def __call__(self, estimation: Estimation, ranks: NDArray[Any]) -> NDArray[np.float64]:
+        survival = estimation.curve("survival", self.times)
+        errors = integrated_errors(self.scored.take(ranks), survival, self.times)
+        return errors[:, None] / self.reference
+
+
+@dataclass(frozen=True, eq=False)
+class _QuantileLoss:
+    """Pinball loss of min(T, h) at some levels."""
+
+    scored: Scored
+    weight: NDArray[np.float64]
+    levels: NDArray[np.float64]
+    solve: Callable[[Estimation], NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, scored: Scored, forest: FittedForest, levels: NDArray[np.float64]) -> _QuantileLoss:
+        def solve(estimation: Estimation) -> NDArray[np.float64]:
+            return forest._solve(estimation, levels, None, None, "clip")
+
+        return cls(scored, scored.weight, levels, solve)
+
+    def __call__(self, estimation: Estimation, ranks: NDArray[Any]) -> NDArray[np.float64]:
+        time = self.scored.cut(self.scored.time[ranks])
+        return pinball(time, self.scored.cut(self.solve(estimation)), self.levels)
 
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """The k rows whose loss counts: uncensored, and answered by some tree that left them out.
+    """The k rows whose loss counts: known, and answered by some tree that left them out.
 
     Attributes
     ----------
+    loss : _Loss
     estimation : Estimation
         Out-of-bag weights of all n ranks.
-    levels : ndarray of shape (q,), float64
     rows : ndarray of shape (k,), uint32
         Their ranks.
-    time, weight : ndarray of shape (k,), float64
-        Their times, and the weights of the loss.
-    predicted : ndarray of shape (k, q), float64
-        Their out-of-bag quantiles.
+    weight : ndarray of shape (k,), float64
+        Their weights in the mean.
+    before : ndarray of shape (k, q), float64
+        Their out-of-bag losses.
     split_features : set of int
         Features that some node asks for; others change nothing.
     """
 
-    estimation: Any
-    levels: NDArray[np.float64]
+    loss: _Loss
+    estimation: Estimation
     rows: NDArray[np.uint32]
-    time: NDArray[np.float64]
     weight: NDArray[np.float64]
-    predicted: NDArray[np.float64]
+    before: NDArray[np.float64]
     split_features: set[int]
 
     @classmethod
-    def from_forest(cls, forest: FittedForest, levels: NDArray[np.float64]) -> _Asked:
+    def from_forest(cls, forest: FittedForest, loss: _Loss) -> _Asked:
         estimation = forest._oob_estimation()
-        target = forest.target_
-        predicted = forest._solve(estimation, levels, None, None, "clip")
-        time = target.observed
-        weight = censoring_weights(time, target.event == 1, target)
-        if target.weight is not None:
-            weight *= target.weight
-        rows = np.flatnonzero((weight > 0.0) & ~np.isnan(predicted[:, 0]))
+        before = loss(estimation, np.arange(forest.target_.n))
+        rows = np.flatnonzero((loss.weight > 0.0) & ~np.isnan(before[:, 0]))
         if not rows.size:
-            raise ValueError("no uncensored row was left out by any tree; grow more trees")
+            raise ValueError("no row of known outcome was left out by any tree; grow more trees")
         return cls(
+            loss,
             estimation,
-            levels,
             rows.astype(np.uint32),
-            time[rows],
-            weight[rows],
-            predicted[rows],
+            loss.weight[rows],
+            before[rows],
             _split_features(forest.trees_),
         )
 
@@ -140,9 +208,26 @@ class _Asked:
         for j in self.split_features.intersection(group):
             changes |= forest._bins[donors, j] != forest._bins[self.rows, j][:, None]
         at, _ = np.nonzero(changes)
+        lent = donors[changes]
         permuted = np.isin(np.arange(forest._bins.shape[1]), group)
-        ranks, lent = self.rows[at], donors[changes]
-        points = None
+        increase = np.zeros((*donors.shape, self.before.shape[1]))
+        if at.size:
+            increase[changes] = in_row_blocks(
+                len(at),
+                _VALUES_PER_ROW,
+                lambda block: self._increase(forest, permuted, at[block], lent[block]),
+            )
+        return increase
+
+    def _increase(
+        self,
+        forest: FittedForest,
+        permuted: NDArray[np.bool_],
+        at: NDArray[np.int64],
+        lent: NDArray[np.uint32],
+    ) -> NDArray[np.float64]:
+        """Increase of the loss, shape (m, q), of the rows `at` with the values of others."""
+        ranks, points = self.rows[at], None
         if forest._kernel is not None:
             points = forest._kernel.points[ranks]
             of_group = permuted[forest._kernel.feature_of_coordinate()]
@@ -150,14 +235,9 @@ class _Asked:
         estimation = forest._with_censoring(
             self.estimation.weights.permuted(permuted.astype(np.uint8), ranks, lent), points
         )
-        answers = forest._solve(estimation, self.levels, None, None, "clip")
+        after = self.loss(estimation, ranks)
         # A row may be sent to leaves that hold nobody else: then nothing is known to change.
-        answers = np.where(np.isnan(answers), self.predicted[at], answers)
-        increase = np.zeros((*donors.shape, len(self.levels)))
-        increase[changes] = pinball(self.time[at], answers, self.levels) - pinball(
-            self.time[at], self.predicted[at], self.levels
-        )
-        return increase
+        return np.where(np.isnan(after), 0.0, after - self.before[at])
 
 
 def split_importance(trees: Trees) -> NDArray[np.float64]:

@@ -49,6 +49,11 @@ def parse_outcome(
     return time, check_event("event", event, time, name_time="y")
 
 
+def has_events(y: Any) -> bool:
+    """Say whether `y` holds events beside its times: a structured array or a frame of both."""
+    return _split_pair(y) is not None
+
+
 def _split_pair(y: Any) -> tuple[Any, Any] | None:
     """Take (time, event) out of a structured array or a frame; None if `y` is neither."""
     if isinstance(y, np.ndarray) and y.dtype.names is not None:

@@ -1,12 +1,20 @@
 r"""How good predicted quantiles are, when some of the times are censored.
 
-Scores of censored times weight the uncensored rows by :math:`v_i = \delta_i / \hat G(Y_i-)`, with
-G the Kaplan-Meier curve of the censoring time. They are consistent if censoring depends neither on
-the time nor on the features, and speak of times within reach: up to where G falls to zero.
+Everything is scored on min(T, h): predictions beyond the horizon h count as h, rows that are still
+at risk at h are known there, and rows censored before are represented by others,
+
+.. math::
+
+    v_i = \frac{\delta_i 1\{Y_i < h\}}{\hat G(Y_i-)} + \frac{1\{Y_i \ge h\}}{\hat G(h-)},
+
+with G the Kaplan-Meier curve of the censoring time. Such scores are proper, so that the truth has
+the best expected one, if censoring depends neither on the time nor on the features.
+`censored_log_score` needs no weights, and is proper also where censoring depends on the features.
 """
 
 from cqrf._ipcw import censoring_weights
-from cqrf.metrics._curves import brier_score, integrated_brier_score
+from cqrf.metrics._curves import brier_score, brier_skill_score, integrated_brier_score
+from cqrf.metrics._likelihood import censored_log_score
 from cqrf.metrics._quantiles import (
     QuantileCalibration,
     censored_interval_coverage,
@@ -24,7 +32,9 @@ __all__ = [
     "QuantileCalibration",
     "QuantileScorer",
     "brier_score",
+    "brier_skill_score",
     "censored_interval_coverage",
+    "censored_log_score",
     "censored_pinball_loss",
     "censoring_weights",
     "concordance_index",

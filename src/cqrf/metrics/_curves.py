@@ -1,4 +1,4 @@
-"""Brier scores of predicted survival curves."""
+"""Scores of predicted survival curves."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import trapezoid
 
-from cqrf._checks import check_choice
-from cqrf._ipcw import read_training
-from cqrf._scoring import check_predictions, graf_weights, mean_by_level, warn_undefined
-from cqrf.target import check_sample_weight, check_time, parse_outcome
+from cqrf._brier import Skill, integrated_errors, kaplan_meier_survival, squared_errors
+from cqrf._ipcw import Scored
+from cqrf._scoring import check_curves, count_rows, mean_by_level, warn_undefined
+
+_NO_EVENT = "there is no event"
+_FEW_TIMES = "fewer than two of the times are within the horizon"
 
 
 def brier_score(
@@ -23,17 +24,20 @@ def brier_score(
     train: Any = None,
     sample_weight: ArrayLike | None = None,
     censoring: str = "right",
+    horizon: float | str = "auto",
 ) -> NDArray[np.float64]:
     r"""Mean squared error of predicted survival probabilities (Graf).
 
     .. math::
 
         B(t) = \frac{1}{m} \sum_i \Big[ \frac{\delta_i 1\{Y_i \le t\}}{\hat G(Y_i-)} \hat S_i(t)^2
-               + \frac{1\{Y_i > t\}}{\hat G(t)} (1 - \hat S_i(t))^2 \Big].
+               + \frac{1\{Y_i > t\}}{\hat G(t-)} (1 - \hat S_i(t))^2 \Big],
+
+    where rows that are censored at t count as being beyond it.
 
     Parameters
     ----------
-    y, event, train, sample_weight, censoring
+    y, event, train, sample_weight, censoring, horizon
         As in `censored_pinball_loss`.
     survival : array-like of shape (m, g)
         Predicted P(T > t), in [0, 1].
@@ -43,7 +47,7 @@ def brier_score(
     Returns
     -------
     ndarray of shape (g,), float64
-        NaN, with a warning, at times beyond reach, where :math:`\hat G(t) = 0`.
+        NaN, with a warning, at times beyond the horizon.
 
     Examples
     --------
@@ -52,9 +56,17 @@ def brier_score(
     >>> brier_score(time, [[0.2], [0.6], [0.8], [1.0]], [2.5], event=event)
     array([0.11])
     """
-    scores = _brier(y, survival, times, event, train, sample_weight, censoring)[1]
-    if np.isnan(scores).any():
-        warn_undefined("brier_score", "some of the times are beyond reach")
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    predicted, at = check_curves(survival, times, count_rows(scored, y))
+    scores = np.full(len(at), np.nan)
+    if scored is None:
+        warn_undefined("brier_score", _NO_EVENT)
+        return scores
+    within = _within(scored, at)
+    errors = squared_errors(scored, predicted[:, within], at[within])
+    scores[within] = mean_by_level(errors, scored.sample_weight)
+    if not within.all():
+        warn_undefined("brier_score", f"some of the times are beyond the horizon {scored.horizon}")
     return scores
 
 
@@ -67,16 +79,19 @@ def integrated_brier_score(
     train: Any = None,
     sample_weight: ArrayLike | None = None,
     censoring: str = "right",
+    horizon: float | str = "auto",
 ) -> float:
     r"""Mean Brier score over an interval of times.
 
     .. math:: \frac{1}{t_g - t_1} \int_{t_1}^{t_g} B(t)\, dt,
 
-    by the trapezoidal rule, over those of the times that are within reach.
+    by the trapezoidal rule, over those of the times that are within the horizon. Times the length
+    of the interval, and with times from the first one to the horizon h, it is the continuous
+    ranked probability score of min(T, h).
 
     Parameters
     ----------
-    y, survival, event, train, sample_weight, censoring
+    y, survival, event, train, sample_weight, censoring, horizon
         As in `brier_score`.
     times : array-like of shape (g,)
         Ascending times, at least two.
@@ -84,7 +99,7 @@ def integrated_brier_score(
     Returns
     -------
     float
-        NaN, with a warning, if fewer than two of the times are within reach.
+        NaN, with a warning, if fewer than two of the times are within the horizon.
 
     Examples
     --------
@@ -94,49 +109,72 @@ def integrated_brier_score(
     >>> round(integrated_brier_score(time, survival, [2.5, 3.5], event=event), 4)
     0.0712
     """
-    at, scores = _brier(y, survival, times, event, train, sample_weight, censoring)
-    if len(at) < 2 or (np.diff(at) <= 0).any():
-        raise ValueError("times must be at least two, in ascending order")
-    within = ~np.isnan(scores)
-    if within.sum() < 2:
-        warn_undefined("integrated_brier_score", "fewer than two of the times are within reach")
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    predicted, at = check_curves(survival, times, count_rows(scored, y), ascending=True)
+    within = _within(scored, at)
+    if scored is None or within.sum() < 2:
+        warn_undefined("integrated_brier_score", _NO_EVENT if scored is None else _FEW_TIMES)
         return float("nan")
-    at, scores = at[within], scores[within]
-    return float(trapezoid(scores, at) / (at[-1] - at[0]))
+    errors = integrated_errors(scored, predicted[:, within], at[within])
+    return float(mean_by_level(errors, scored.sample_weight))
 
 
-def _brier(
+def brier_skill_score(
     y: Any,
     survival: ArrayLike,
     times: ArrayLike,
-    event: ArrayLike | None,
-    train: Any,
-    sample_weight: ArrayLike | None,
-    censoring: str,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return times and their scores, shape (g,) each, NaN beyond reach."""
-    check_choice("censoring", censoring, ("right", "left"))
-    time, seen = parse_outcome(y, event)
-    at = check_time("times", times)
-    predicted = check_predictions("survival", survival, len(time), len(at))
-    outside = (predicted < 0.0) | (predicted > 1.0)
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ValueError(
-            f"survival must lie between 0 and 1; row {row} has {predicted[row, column]}"
-        )
-    weight = None
-    if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, len(time))
-    scores = np.full(len(at), np.nan)
-    if train is None and not seen.any():
-        return at, scores
-    target = read_training(train, time, seen, sample_weight, censoring)
-    for k, t in enumerate(at):
-        reached, graf, _, within = graf_weights(time, seen, np.full(len(time), t), target)
-        # Mirrored, -T has come before -t: T is beyond t.
-        has_come = ~reached if target.mirrored else reached
-        if within[0]:
-            error = graf * (predicted[:, k] - ~has_come) ** 2
-            scores[k] = mean_by_level(error[:, None], weight)[0]
-    return at, scores
+    *,
+    event: ArrayLike | None = None,
+    train: Any = None,
+    sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    horizon: float | str = "auto",
+) -> float:
+    r"""Share of the Kaplan-Meier curve's integrated Brier score that predictions save.
+
+    .. math:: 1 - \frac{\int B(t)\, dt}{\int B_{KM}(t)\, dt},
+
+    with the Kaplan-Meier curve of `train`: one curve for everybody. `CensoredQuantileForest.score`
+    is this score with ``train=forest.target_``.
+
+    Parameters
+    ----------
+    y, survival, times, event, train, sample_weight, censoring, horizon
+        As in `integrated_brier_score`.
+
+    Returns
+    -------
+    float
+        At most 1; 0 is as good as knowing no feature. NaN, with a warning, where
+        `integrated_brier_score` is.
+
+    Examples
+    --------
+    >>> from cqrf.metrics import brier_skill_score
+    >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
+    >>> survival = [[0.2, 0.1], [0.6, 0.2], [0.8, 0.6], [1.0, 0.8]]
+    >>> round(brier_skill_score(time, survival, [2.5, 3.5], event=event), 4)
+    0.7009
+    """
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    predicted, at = check_curves(survival, times, count_rows(scored, y), ascending=True)
+    within = _within(scored, at)
+    if scored is None or within.sum() < 2:
+        warn_undefined("brier_skill_score", _NO_EVENT if scored is None else _FEW_TIMES)
+        return float("nan")
+    at = at[within]
+    ours, theirs = (
+        integrated_errors(scored, curves, at)
+        for curves in (predicted[:, within], kaplan_meier_survival(scored.train, at))
+    )
+    share = Skill.of(ours, theirs, scored.sample_weight).share
+    if np.isnan(share):
+        warn_undefined("brier_skill_score", "the Kaplan-Meier curve makes no error")
+    return share
+
+
+def _within(scored: Scored | None, times: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of the times lie within the horizon."""
+    if scored is None:
+        return np.zeros(len(times), dtype=np.bool_)
+    return times >= scored.horizon if scored.mirrored else times <= scored.horizon

@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import d2_pinball_score
 
-from cqrf._checks import check_choice, check_quantiles
-from cqrf._ipcw import cut_at, read_training, weighted_times
+from cqrf._checks import check_quantiles
+from cqrf._ipcw import Scored
 from cqrf._scoring import (
     calibrate,
     check_bound,
     check_predictions,
     combine,
+    count_rows,
     mean_by_level,
     pinball,
     warn_undefined,
 )
-from cqrf.target import check_sample_weight, check_time, parse_outcome
+from cqrf.target import check_sample_weight, check_time
 
-_NO_WEIGHT = "no uncensored row has weight"
+Array = NDArray[np.float64]
+_NO_WEIGHT = "no row is known at the horizon"
 
 
 def pinball_loss(
@@ -79,47 +81,49 @@ def censored_pinball_loss(
     train: Any = None,
     sample_weight: ArrayLike | None = None,
     censoring: str = "right",
-    horizon: float | None = None,
-    beyond: str = "drop",
+    horizon: float | str = "auto",
     multioutput: str = "uniform_average",
 ) -> float | NDArray[np.float64]:
-    r"""Mean pinball loss of predicted quantiles of a censored time.
+    r"""Mean pinball loss of predicted quantiles of min(T, h), from censored times.
 
     .. math::
 
-        \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}{\sum_i v_i},
-        \qquad v_i = \delta_i / \hat G(Y_i-).
+        \frac{\sum_i v_i\, \rho_\tau(\min(Y_i, h) - \min(\hat q_\tau(X_i), h))}{\sum_i v_i},
+        \qquad v_i = \frac{\delta_i 1\{Y_i < h\}}{\hat G(Y_i-)} + \frac{1\{Y_i \ge h\}}{\hat G(h-)}.
+
+    Predictions beyond the horizon h count as h, and rows that are still at risk there are known.
+    A level is scored only as far as its quantiles lie before h: where they do not, any prediction
+    beyond h is as good as another (`quantile_calibration` counts the rows of each level).
 
     Parameters
     ----------
     y : structured array, frame or array-like of shape (m,)
         Observed outcomes, in any form that `CensoredQuantileForest.fit` takes.
     y_pred : array-like of shape (m,) for one level, (m, q) for several
-        Predicted quantiles, finite.
+        Predicted quantiles; infinite ones are allowed on the side of the horizon.
     quantiles : float or array-like of shape (q,)
         Levels in (0, 1).
     event : array-like of shape (m,), optional
         True where the event was seen, if `y` holds times.
     train : structured array, frame, pair (time, event) or Target, optional
-        Outcomes that G is estimated from, such as ``forest.target_``; by default `y` itself.
+        Outcomes that G and the horizon are taken from, such as ``forest.target_``; by default `y`
+        itself.
     sample_weight : array-like of shape (m,), optional
         Non-negative weights of the rows of `y`, in G too where G is estimated from them.
     censoring : {"right", "left"}, default="right"
         Whether a censored time is a lower or an upper bound of T.
-    horizon : float, optional
-        Time h at which T and the predictions are cut: the loss is that of quantiles of min(T, h),
-        known for all rows that reach h, and does not ignore times beyond reach (max(T, h) for
-        left censoring).
-    beyond : {"drop", "clip"}, default="drop"
-        Rows beyond the last time of `train` with G > 0 are left out, or have the largest weight
-        there is before, as in `CensoredQuantileForest.score`.
+    horizon : "auto" or float, default="auto"
+        The time h at which T and the predictions are cut (from below, under left censoring).
+        "auto" is the last time at which 5% of the training rows, and 10 of them, are at risk and
+        :math:`\hat G(h-)` is 0.1 at least; the last time if nothing is censored. A number beyond
+        the last training time is replaced by that, with a warning.
     multioutput : {"uniform_average", "raw_values"}, default="uniform_average"
         Whether to average over levels.
 
     Returns
     -------
     float, or ndarray of shape (q,) for "raw_values"
-        NaN, with a warning, if no uncensored row has weight.
+        NaN, with a warning, if no row is known at the horizon.
 
     Examples
     --------
@@ -131,12 +135,12 @@ def censored_pinball_loss(
     0.5
     """
     levels, _ = check_quantiles(quantiles)
-    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond, horizon)
-    predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
-    if not weight.any():
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    found = _cut(scored, y, y_pred, levels)
+    if found is None:
         warn_undefined("censored_pinball_loss", _NO_WEIGHT)
         return combine(np.full(len(levels), np.nan), multioutput)
-    predicted = cut_at(predicted, horizon, censoring)
+    time, weight, predicted = found
     return combine(mean_by_level(pinball(time, predicted, levels), weight), multioutput)
 
 
@@ -149,31 +153,31 @@ def d2_censored_pinball_score(
     train: Any = None,
     sample_weight: ArrayLike | None = None,
     censoring: str = "right",
-    horizon: float | None = None,
-    beyond: str = "drop",
+    horizon: float | str = "auto",
     multioutput: str = "uniform_average",
 ) -> float | NDArray[np.float64]:
-    r"""Share of the censoring-weighted pinball loss that the predictions explain.
+    r"""Share of the pinball loss of min(T, h) that the predictions explain.
 
     .. math::
 
-        D^2 = 1 - \frac{\sum_i v_i\, \rho_\tau(Y_i - \hat q_\tau(X_i))}
-                       {\sum_i v_i\, \rho_\tau(Y_i - \hat q_0)},
-        \qquad v_i = \delta_i / \hat G(Y_i-),
+        D^2 = 1 - \frac{\sum_i v_i\, \rho_\tau(\min(Y_i, h) - \min(\hat q_\tau(X_i), h))}
+                       {\sum_i v_i\, \rho_\tau(\min(Y_i, h) - \hat q_0)},
 
-    with :math:`\hat q_0` the quantile of the times with weights v: of all constants the best. If
-    G comes from `y` itself and the last time is an event, it is the Kaplan-Meier quantile.
+    with the weights of `censored_pinball_loss` and :math:`\hat q_0` the quantile of min(Y, h) with
+    these weights: of all constants the best. If G comes from `y` itself it is the Kaplan-Meier
+    quantile, cut at h.
 
     Parameters
     ----------
-    y, y_pred, quantiles, event, train, sample_weight, censoring, horizon, beyond, multioutput
-        As in `censored_pinball_loss`. `CensoredQuantileForest.score` is this score with
-        ``train=forest.target_`` and ``beyond="clip"``.
+    y, y_pred, quantiles, event, train, sample_weight, censoring, horizon, multioutput
+        As in `censored_pinball_loss`.
 
     Returns
     -------
     float, or ndarray of shape (q,) for "raw_values"
-        At most 1; NaN, with a warning, if no uncensored row has weight.
+        At most 1; NaN, with a warning, if no row is known at the horizon. At a level whose
+        quantile lies beyond the horizon for nearly all rows there is little to explain, and the
+        score says little.
 
     Examples
     --------
@@ -183,18 +187,36 @@ def d2_censored_pinball_score(
     0.8
     """
     levels, _ = check_quantiles(quantiles)
-    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond, horizon)
-    predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
-    if not weight.any():
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    found = _cut(scored, y, y_pred, levels)
+    if found is None:
         warn_undefined("d2_censored_pinball_score", _NO_WEIGHT)
         return combine(np.full(len(levels), np.nan), multioutput)
-    predicted = cut_at(predicted, horizon, censoring)
+    time, weight, predicted = found
     plain = (weight == weight[0]).all()
     scores = [
         d2_pinball_score(time, q, sample_weight=None if plain else weight, alpha=level)
         for level, q in zip(levels, predicted.T, strict=True)
     ]
     return combine(np.array(scores), multioutput)
+
+
+def _cut(
+    scored: Scored | None, y: Any, y_pred: ArrayLike, levels: Array
+) -> tuple[Array, Array, Array] | None:
+    """Return times (m,), their weights (m,) and predictions (m, q), cut at the horizon.
+
+    None if no row has weight.
+    """
+    n_rows = count_rows(scored, y)
+    predicted = check_predictions("y_pred", y_pred, n_rows, len(levels))
+    if scored is None or not (weight := scored.weight).any():
+        return None
+    predicted = scored.cut(predicted)
+    if np.isinf(predicted).any():
+        row, column = np.argwhere(np.isinf(predicted))[0]
+        raise ValueError(f"y_pred must be finite; row {row} has {predicted[row, column]}")
+    return scored.cut(scored.time), weight, predicted
 
 
 def interval_coverage(
@@ -242,21 +264,22 @@ def censored_interval_coverage(
     train: Any = None,
     sample_weight: ArrayLike | None = None,
     censoring: str = "right",
-    beyond: str = "drop",
+    horizon: float | str = "auto",
 ) -> float:
     r"""Share of the true times inside their intervals, from censored times.
 
     .. math::
 
-        \frac{\sum_i v_i\, 1\{l_i \le Y_i \le u_i\}}{\sum_i v_i},
-        \qquad v_i = \delta_i / \hat G(Y_i-).
+        \frac{\sum_i v_i\, 1\{l_i \le Y_i \le u_i\}}{\sum_i v_i}, \qquad
+        v_i = \frac{\delta_i 1\{Y_i \le u_i\}}{\hat G(Y_i-)} + \frac{1\{Y_i > u_i\}}{\hat G(u_i-)},
 
-    It is the share among times within reach. `quantile_calibration` of both ends is free of this
-    condition.
+    over the rows whose interval ends within the horizon: whether these hold T is known by then, and
+    which rows they are is decided by the predictions alone. An interval without an upper end is
+    judged at its lower end.
 
     Parameters
     ----------
-    y, event, train, sample_weight, censoring, beyond
+    y, event, train, sample_weight, censoring, horizon
         As in `censored_pinball_loss`.
     lower, upper : float or array-like of shape (m,)
         As in `interval_coverage`.
@@ -264,7 +287,7 @@ def censored_interval_coverage(
     Returns
     -------
     float
-        NaN, with a warning, if no uncensored row has weight.
+        NaN, with a warning, if no interval ends within the horizon.
 
     Examples
     --------
@@ -273,12 +296,23 @@ def censored_interval_coverage(
     >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 3.0, 4.0, 3.0], event=event)
     0.5
     """
-    time, weight = weighted_times(y, event, train, sample_weight, censoring, beyond)
-    inside = _inside(time, lower, upper)
-    if not weight.any():
-        warn_undefined("censored_interval_coverage", _NO_WEIGHT)
-        return float("nan")
-    return float(mean_by_level(inside, weight)[0])
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    n_rows = count_rows(scored, y)
+    low, high = check_bound("lower", lower, n_rows), check_bound("upper", upper, n_rows)
+    if scored is not None:
+        # The end at which all is known; the other one, if there is none on that side.
+        last, first = (low, high) if scored.mirrored else (high, low)
+        open_end = np.isinf(last)
+        known = scored.known_by(
+            np.where(open_end, first, last), including=open_end == scored.mirrored
+        )
+        weight = (
+            known.weight if scored.sample_weight is None else known.weight * scored.sample_weight
+        )
+        if weight.any():
+            return float(mean_by_level(_inside(scored.time, low, high), weight)[0])
+    warn_undefined("censored_interval_coverage", "no interval ends within the horizon")
+    return float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +328,7 @@ class QuantileCalibration:
     std_error : ndarray of shape (q,), float64
         Standard errors of `observed`.
     n_used : ndarray of shape (q,), int64
-        Number of rows whose predicted quantile lies within reach.
+        Number of rows whose predicted quantile lies within the horizon.
     """
 
     quantiles: NDArray[np.float64]
@@ -310,7 +344,9 @@ def quantile_calibration(
     *,
     event: ArrayLike | None = None,
     train: Any = None,
+    sample_weight: ArrayLike | None = None,
     censoring: str = "right",
+    horizon: float | str = "auto",
 ) -> QuantileCalibration:
     r"""Estimate how often T does not exceed its predicted quantiles.
 
@@ -321,16 +357,16 @@ def quantile_calibration(
     .. math::
 
         \hat p = \frac{\sum_i v_i z_i}{\sum_i v_i}, \qquad
-        v_i = \frac{\delta_i z_i}{\hat G(Y_i-)} + \frac{1 - z_i}{\hat G(\hat q_i)},
+        v_i = \frac{\delta_i z_i}{\hat G(Y_i-)} + \frac{1 - z_i}{\hat G(\hat q_i-)},
 
-    over the rows with :math:`\hat G(\hat q_i) > 0`. This is consistent if C is independent of T
-    and the features, also where T itself has no bounded reach; rows that are left out are chosen
-    by their prediction alone. For one constant prediction, with G from `y` itself, it is the
-    Kaplan-Meier estimate.
+    over the rows whose prediction lies within the horizon (rows censored at it count as being
+    beyond). This is consistent if C is independent of T and the features; rows that are left out
+    are chosen by their prediction alone. For one constant prediction, with G from `y` itself, it
+    is the Kaplan-Meier estimate.
 
     Parameters
     ----------
-    y, quantiles, event, train, censoring
+    y, quantiles, event, train, sample_weight, censoring, horizon
         As in `censored_pinball_loss`.
     y_pred : array-like of shape (m,) for one level, (m, q) for several
         Predicted quantiles; infinite ones are allowed.
@@ -350,13 +386,12 @@ def quantile_calibration(
     (array([0.25, 0.5 ]), array([0.217, 0.25 ]))
     """
     levels, _ = check_quantiles(quantiles)
-    check_choice("censoring", censoring, ("right", "left"))
-    time, seen = parse_outcome(y, event)
-    predicted = check_predictions("y_pred", y_pred, len(time), len(levels))
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    n_rows = count_rows(scored, y)
+    predicted = check_predictions("y_pred", y_pred, n_rows, len(levels))
     answers = [(np.nan, np.nan, 0)] * len(levels)
-    if train is not None or seen.any():
-        target = read_training(train, time, seen, None, censoring)
-        answers = [calibrate(time, seen, q, target, same_rows=train is None) for q in predicted.T]
+    if scored is not None:
+        answers = [calibrate(scored, q, same_rows=train is None) for q in predicted.T]
     observed, std_error, n_used = (np.array(column) for column in zip(*answers, strict=True))
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from cqrf._checks import check_choice
-from cqrf._ipcw import read_training, weighted_times
-from cqrf._scoring import check_predictions, count_pairs, warn_undefined
-from cqrf.target import check_sample_weight, parse_outcome
+from cqrf._ipcw import Scored, read_training
+from cqrf._scoring import check_predictions, count_pairs, count_rows, warn_undefined
 
 
 def concordance_index(
@@ -18,8 +17,10 @@ def concordance_index(
     predicted_time: ArrayLike,
     *,
     event: ArrayLike | None = None,
-    censoring: str = "right",
+    train: Any = None,
     sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    horizon: float | str = "auto",
 ) -> float:
     r"""Harrell's concordance index of predicted times.
 
@@ -28,15 +29,19 @@ def concordance_index(
         C = \frac{\sum_{(i, j)} w_i w_j\, (1\{p_i < p_j\} + \tfrac12 1\{p_i = p_j\})}
                  {\sum_{(i, j)} w_i w_j}
 
-    over the pairs in which i is known to have had its event before j: at an earlier time, or at
-    the same time if j was censored there. Two events at the same time are not compared.
+    over the pairs in which i is known to have had its event up to the horizon, and before j: at an
+    earlier time, or at the same time if j was censored there. Two events at the same time are not
+    compared.
 
     Parameters
     ----------
-    y, event, censoring
+    y, event, censoring, horizon
         As in `censored_pinball_loss`. Left censored times are compared after negation.
     predicted_time : array-like of shape (m,)
-        Predicted times, or any score that is larger for later events; not NaN.
+        Predicted times, or any score that is larger for later events; not NaN. Medians of which
+        many lie beyond the record tie: ``forest.predict_rmst(X, forest.horizon_)`` does not.
+    train : structured array, frame, pair (time, event) or Target, optional
+        Outcomes that the horizon is taken from; by default `y` itself.
     sample_weight : array-like of shape (m,), optional
         Non-negative weights w. Whole numbers are the same as repeated rows.
 
@@ -56,10 +61,8 @@ def concordance_index(
     >>> concordance_index(time, [1.0, 3.0, 2.0, 4.0], event=event)
     0.8
     """
-    check_choice("censoring", censoring, ("right", "left"))
-    time, seen = parse_outcome(y, event)
-    predicted = check_predictions("predicted_time", predicted_time, len(time))[:, 0]
-    index = _concordance(time, seen, predicted, censoring, sample_weight)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    index = _concordance(scored, y, predicted_time)
     if np.isnan(index):
         warn_undefined("concordance_index", "no two rows can be compared")
     return index
@@ -71,10 +74,9 @@ def concordance_index_ipcw(
     *,
     event: ArrayLike | None = None,
     train: Any = None,
-    censoring: str = "right",
-    horizon: float | None = None,
-    beyond: str = "drop",
     sample_weight: ArrayLike | None = None,
+    censoring: str = "right",
+    horizon: float | str = "auto",
 ) -> float:
     r"""Uno's concordance index of predicted times, which does not depend on the censoring.
 
@@ -88,12 +90,10 @@ def concordance_index_ipcw(
 
     Parameters
     ----------
-    y, event, train, censoring, beyond
+    y, event, train, censoring, horizon
         As in `censored_pinball_loss`.
     predicted_time : array-like of shape (m,)
-        Predicted times, or any score that is larger for later events; not NaN.
-    horizon : float, optional
-        Only events before this time lead a pair (after it, for left censoring).
+        As in `concordance_index`.
     sample_weight : array-like of shape (m,), optional
         Non-negative weights w.
 
@@ -109,36 +109,29 @@ def concordance_index_ipcw(
     >>> concordance_index_ipcw(time, [1.0, 3.0, 2.0, 4.0], event=event)
     0.8
     """
-    time, seen = parse_outcome(y, event)
-    predicted = check_predictions("predicted_time", predicted_time, len(time))[:, 0]
-    _, ipcw = weighted_times(time, seen, train, None, censoring, beyond)
-    if horizon is not None:
-        ipcw = ipcw * (time > horizon if censoring == "left" else time < horizon)
-    index = _concordance(time, seen, predicted, censoring, sample_weight, ipcw**2)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    index = _concordance(scored, y, predicted_time, ipcw=True)
     if np.isnan(index):
         warn_undefined("concordance_index_ipcw", "no two rows can be compared")
     return index
 
 
 def _concordance(
-    time: NDArray[np.float64],
-    seen: NDArray[np.bool_],
-    predicted: NDArray[np.float64],
-    censoring: str,
-    sample_weight: ArrayLike | None,
-    lead: NDArray[np.float64] | None = None,
+    scored: Scored | None, y: Any, predicted_time: ArrayLike, *, ipcw: bool = False
 ) -> float:
-    """Concordance with the weights `lead` of the earlier row of a pair; NaN without pairs."""
-    weight = np.ones(len(time))
-    if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, len(time))
-    if not weight[seen].any():
+    """Share of concordant pairs, weighted for their earlier row if `ipcw`; NaN without pairs."""
+    n_rows = count_rows(scored, y)
+    predicted = check_predictions("predicted_time", predicted_time, n_rows)[:, 0]
+    if scored is None or not scored.leads.any():
         return float("nan")
-    target = read_training(None, time, seen, sample_weight, censoring)
+    unweighted = replace(scored, sample_weight=None)
+    lead = scored.leads * (unweighted.weight**2 if ipcw else 1)
+    weight, censoring = scored.sample_weight, scored.train.censoring
+    if weight is not None and not weight[scored.event].any():
+        return float("nan")
+    target = read_training(None, scored.time, scored.event, weight, censoring)
     ranked = (-predicted if target.mirrored else predicted)[target.order]
-    concordant, tied, comparable = count_pairs(
-        target, ranked, None if lead is None else lead[target.order]
-    )
+    concordant, tied, comparable = count_pairs(target, ranked, lead[target.order])
     if not comparable > 0.0:
         return float("nan")
     # Sums of weights are rounded, and the two may differ in the last digit.

@@ -5,17 +5,21 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
 
+from cqrf._brier import scoring_times
 from cqrf._checks import check_choice, check_coverage, check_quantiles
-from cqrf._ipcw import cut_at, read_training
-from cqrf.metrics._curves import integrated_brier_score
+from cqrf._horizon import check_horizon
+from cqrf._ipcw import Scored
+from cqrf.metrics._curves import brier_skill_score, integrated_brier_score
+from cqrf.metrics._likelihood import censored_log_score
 from cqrf.metrics._quantiles import (
     censored_interval_coverage,
     censored_pinball_loss,
@@ -23,10 +27,9 @@ from cqrf.metrics._quantiles import (
     quantile_calibration,
 )
 from cqrf.metrics._ranking import concordance_index, concordance_index_ipcw
-from cqrf.target import Target, marginal_curves, parse_outcome
 
-# Times at which the integrated Brier score is evaluated.
-_N_TIMES = 100
+# More intervals would leave some empty in small folds.
+_N_LOG_TIMES = 12
 # Of scorers that have warned, in this process; they may be copied many times in one search.
 _WARNED: set[str] = set()
 
@@ -41,101 +44,94 @@ class _Fold:
         What answers: the last step of a pipeline, the best one of a search.
     X : array-like or frame of shape (m, p)
         Test points, as `forest` takes them.
-    outcome : tuple of ndarray of shape (m,)
-        Their times and events.
-    train : Target
-        Training outcomes, or the test rows' own where the estimator does not keep them.
+    scored : Scored
+        Their outcomes, with the training outcomes and the horizon.
     scorer : QuantileScorer
         How to score.
     """
 
     forest: Any
     X: Any
-    outcome: tuple[NDArray[np.float64], NDArray[np.bool_]]
-    train: Target
+    scored: Scored
     scorer: QuantileScorer
 
     @property
-    def censoring(self) -> str:
-        return self.train.censoring
+    def time(self) -> NDArray[np.float64]:
+        """Observed times, shape (m,)."""
+        return self.scored.time
 
     @property
     def options(self) -> dict[str, Any]:
         """Arguments that all metrics share."""
-        return {"event": self.outcome[1], "train": self.train, "censoring": self.censoring}
+        return {
+            "event": self.scored.event,
+            "sample_weight": self.scored.sample_weight,
+            "train": self.scored.train,
+            "censoring": self.scored.train.censoring,
+            "horizon": self.scored.horizon,
+        }
 
     def levels(self, default: ArrayLike) -> NDArray[np.float64]:
         given = self.scorer.quantiles
         return check_quantiles(default if given is None else given)[0]
 
-    def last_time(self) -> float:
-        """Last time of the training data with G > 0; the first one, for left censoring."""
-        within = self.train.times[marginal_curves(self.train)[1] > 0.0]
-        last = float(within[-1]) if within.size else float(self.train.times[0])
-        return -last if self.train.mirrored else last
+    def curves(self, n_times: int | None = None) -> tuple[NDArray[np.float64], ...]:
+        """Predicted survival curves (m, g) and the times (g,) that they are scored at."""
+        times = scoring_times(self.scored.train, self.scored.horizon, n_times)
+        survival = self.forest.predict_survival_function(self.X, times=times)
+        # Rounding may leave the interval by the last digit.
+        return np.clip(survival, 0.0, 1.0), times
 
 
 def _pinball(fold: _Fold) -> float:
-    levels = fold.levels(getattr(fold.forest, "default_quantiles", 0.5))
-    return -_quantile_score(censored_pinball_loss, fold, levels)
+    return -_quantile_score(censored_pinball_loss, fold)
 
 
 def _d2(fold: _Fold) -> float:
+    return _quantile_score(d2_censored_pinball_score, fold)
+
+
+def _quantile_score(metric: Callable[..., Any], fold: _Fold) -> float:
     levels = fold.levels(getattr(fold.forest, "default_quantiles", 0.5))
-    return _quantile_score(d2_censored_pinball_score, fold, levels)
-
-
-def _quantile_score(metric: Callable[..., Any], fold: _Fold, levels: NDArray[np.float64]) -> float:
     predicted = fold.forest.predict(fold.X, quantiles=levels)
-    return float(
-        metric(
-            fold.outcome[0],
-            predicted,
-            levels,
-            **fold.options,
-            horizon=fold.scorer.horizon,
-            beyond="clip",
-        )
-    )
+    return float(metric(fold.time, predicted, levels, **fold.options))
+
+
+def _brier_skill(fold: _Fold) -> float:
+    survival, times = fold.curves()
+    return brier_skill_score(fold.time, survival, times, **fold.options)
 
 
 def _integrated_brier(fold: _Fold) -> float:
-    events = fold.train.observed[fold.train.event == 1]
-    events = cut_at(events, fold.last_time(), fold.censoring)
-    events = cut_at(events, fold.scorer.horizon, fold.censoring)
-    times = np.unique(np.quantile(events, np.linspace(0.0, 1.0, _N_TIMES), method="nearest"))
-    if len(times) < 2:
-        return float("nan")
-    survival = fold.forest.predict_survival_function(fold.X, times=times)
-    # Rounding may leave the interval by the last digit.
-    survival = np.clip(survival, 0.0, 1.0)
-    return -integrated_brier_score(fold.outcome[0], survival, times, **fold.options)
+    survival, times = fold.curves()
+    return -integrated_brier_score(fold.time, survival, times, **fold.options)
 
 
-def _central(fold: _Fold) -> NDArray[np.float64]:
-    """One predicted time per row, shape (m,): the first of the levels, or the median."""
-    return np.asarray(fold.forest.predict(fold.X, quantiles=float(fold.levels(0.5)[0])))
+def _log_score(fold: _Fold) -> float:
+    survival, times = fold.curves(_N_LOG_TIMES)
+    options = {name: fold.options[name] for name in ("event", "sample_weight", "censoring")}
+    return censored_log_score(fold.time, survival, times, **options)
+
+
+def _restricted_mean(fold: _Fold) -> NDArray[np.float64]:
+    """E[min(T, h)] of every row, shape (m,), which does not tie where medians do."""
+    return np.asarray(fold.forest.predict_rmst(fold.X, fold.scored.horizon))
 
 
 def _harrell(fold: _Fold) -> float:
-    return concordance_index(
-        fold.outcome[0], _central(fold), event=fold.outcome[1], censoring=fold.censoring
-    )
+    return concordance_index(fold.time, _restricted_mean(fold), **fold.options)
 
 
 def _uno(fold: _Fold) -> float:
-    return concordance_index_ipcw(
-        fold.outcome[0],
-        _central(fold),
-        **fold.options,
-        horizon=fold.scorer.horizon,
-        beyond="clip",
-    )
+    return concordance_index_ipcw(fold.time, _restricted_mean(fold), **fold.options)
 
 
 def _coverage(fold: _Fold) -> float:
-    lower, upper = fold.forest.predict_interval(fold.X, fold.scorer.coverage).T
-    return censored_interval_coverage(fold.outcome[0], lower, upper, **fold.options, beyond="clip")
+    # Ends that are not identified lie beyond the horizon, so that their rows are left out: their
+    # intervals promise no more than one end.
+    ends = fold.forest.predict_interval(fold.X, fold.scorer.coverage, unreached="clip")
+    lower, upper = ends.T
+    return censored_interval_coverage(fold.time, lower, upper, **fold.options)
 
 
 def _coverage_error(fold: _Fold) -> float:
@@ -145,23 +141,23 @@ def _coverage_error(fold: _Fold) -> float:
 def _calibration_error(fold: _Fold) -> float:
     levels = fold.levels(np.arange(1, 10) / 10.0)
     predicted = fold.forest.predict(fold.X, quantiles=levels)
-    found = quantile_calibration(fold.outcome[0], predicted, levels, **fold.options)
+    found = quantile_calibration(fold.time, predicted, levels, **fold.options)
     error = np.abs(found.observed - levels)[~np.isnan(found.observed)]
     return -float(error.mean()) if error.size else float("nan")
 
 
 _METRICS: dict[str, Callable[[_Fold], float]] = {
+    "brier_skill": _brier_skill,
+    "neg_integrated_brier_score": _integrated_brier,
+    "censored_log_score": _log_score,
     "neg_pinball_loss": _pinball,
     "d2": _d2,
-    "neg_integrated_brier_score": _integrated_brier,
     "concordance": _harrell,
     "concordance_ipcw": _uno,
     "coverage": _coverage,
     "neg_coverage_error": _coverage_error,
     "neg_calibration_error": _calibration_error,
 }
-# Those whose weights are clipped beyond reach.
-_WEIGHTED = {"neg_pinball_loss", "d2", "concordance_ipcw", "coverage", "neg_coverage_error"}
 
 
 @dataclass(frozen=True)
@@ -176,17 +172,26 @@ class QuantileScorer:
         Levels that are scored.
     coverage : float
         Nominal coverage of the intervals that are scored.
-    horizon : float or None
+    horizon : "auto" or float
         Time at which T and the predictions are cut.
     """
 
     metric: str
     quantiles: tuple[float, ...] | None = None
     coverage: float = 0.9
-    horizon: float | None = None
+    horizon: float | str = "auto"
+    _requests: tuple[tuple[str, bool | str | None], ...] = field(default=(), repr=False)
     _token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False, compare=False)
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+    def __call__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        event: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """Score a fitted estimator.
 
         Parameters
@@ -197,69 +202,97 @@ class QuantileScorer:
             Test points.
         y : structured array, frame or array-like of shape (m,)
             Their outcomes, in any form that `CensoredQuantileForest.fit` takes.
+        event : array-like of shape (m,), optional
+            True where the event was seen, if `y` holds times.
+        sample_weight : array-like of shape (m,), optional
+            Non-negative weights.
 
         Returns
         -------
         float
-            NaN, with one warning, where the score is undefined: no uncensored test row.
+            NaN, with one warning, where the score is undefined.
         """
         forest, X = _innermost(estimator, X)
-        time, event = parse_outcome(y)
-        train = getattr(forest, "target_", None)
-        if train is None:
-            if not event.any():
-                return self._undefined()
-            train = read_training(None, time, event, None, getattr(forest, "censoring", "right"))
-        fold = _Fold(forest, X, (time, event), train, self)
-        limit = fold.last_time()
-        beyond = time < limit if train.mirrored else time > limit
-        if self.metric in _WEIGHTED and beyond[event].any():
-            self._warn_once(
-                "some test times lie beyond the reach of the training data, where no censoring "
-                "curve is known; their weights are those at its end",
-                UserWarning,
-            )
+        scored = Scored.read(
+            y,
+            event,
+            getattr(forest, "target_", None),
+            sample_weight,
+            getattr(forest, "censoring", "right"),
+            self.horizon,
+        )
+        if scored is None:
+            return self._undefined()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            score = _METRICS[self.metric](fold)
+            score = _METRICS[self.metric](_Fold(forest, X, scored, self))
         return self._undefined() if np.isnan(score) else float(score)
 
-    def _undefined(self) -> float:
-        self._warn_once(
-            f"{self.metric} is undefined on some test rows, such as those without any event; it "
-            "is NaN there",
-            UndefinedMetricWarning,
-        )
-        return float("nan")
+    def set_score_request(
+        self, *, event: bool | str | None = None, sample_weight: bool | str | None = None
+    ) -> QuantileScorer:
+        """Ask for metadata beside X and y, where scikit-learn's metadata routing is enabled.
 
-    def _warn_once(self, message: str, category: type[Warning]) -> None:
-        key = f"{self._token}: {message}"
-        if key not in _WARNED:
-            _WARNED.add(key)
-            warnings.warn(message, category, stacklevel=4)
+        Parameters
+        ----------
+        event, sample_weight : bool, str or None, default=None
+            True asks for it, False does without, a text asks for it under that name; None raises
+            an error if it is passed.
+
+        Returns
+        -------
+        QuantileScorer
+            A scorer that asks; this one stays as it is.
+        """
+        return replace(self, _requests=(("event", event), ("sample_weight", sample_weight)))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Tell scikit-learn which metadata this scorer asks for.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request = MetadataRequest(owner=self)
+        for name, alias in self._requests or (("event", None), ("sample_weight", None)):
+            request.score.add_request(param=name, alias=alias)
+        return request
+
+    def _undefined(self) -> float:
+        # Copies of a scorer in one search warn once.
+        if self._token not in _WARNED:
+            _WARNED.add(self._token)
+            warnings.warn(
+                f"{self.metric} is undefined on some test rows, such as those without any event "
+                "up to the horizon; it is NaN there",
+                UndefinedMetricWarning,
+                stacklevel=3,
+            )
+        return float("nan")
 
 
 def make_quantile_scorer(
-    metric: str = "d2",
+    metric: str = "brier_skill",
     *,
     quantiles: float | ArrayLike | None = None,
     coverage: float = 0.9,
-    horizon: float | None = None,
+    horizon: float | str = "auto",
 ) -> QuantileScorer:
     r"""Make a score for `cross_val_score` and `GridSearchCV` on censored times.
 
-    Its censoring curve is that of the data that the estimator was fitted to (``target_``), so that
-    all folds are scored alike; test times beyond its reach count as if they were at its end. A
-    scorer never raises because of what a fold holds: it warns once, and answers NaN if there is
-    nothing to compare.
+    Its censoring curve and its horizon are those of the data that the estimator was fitted to
+    (``target_``). A scorer never raises because of what a fold holds: it warns once, and answers
+    NaN if there is nothing to compare.
 
     Parameters
     ----------
-    metric : str, default="d2"
+    metric : str, default="brier_skill"
+        "brier_skill": `brier_skill_score`, which is also ``forest.score``.
+        "neg_integrated_brier_score": `integrated_brier_score` up to the horizon.
+        "censored_log_score": `censored_log_score` at about ten times up to the horizon.
         "d2" or "neg_pinball_loss": `d2_censored_pinball_score`, `censored_pinball_loss`.
-        "neg_integrated_brier_score": `integrated_brier_score` over the training event times.
         "concordance" or "concordance_ipcw": Harrell's `concordance_index`, Uno's
-        `concordance_index_ipcw`.
+        `concordance_index_ipcw`, of the restricted means up to the horizon.
         "coverage": `censored_interval_coverage` of ``predict_interval``, for reports;
         "neg_coverage_error": less its distance to the nominal coverage.
         "neg_calibration_error": less the mean over levels of the distance between the observed
@@ -267,12 +300,11 @@ def make_quantile_scorer(
         Those that begin with "neg" are losses with their sign changed: larger is better.
     quantiles : float or array-like of shape (q,), optional
         Levels. By default those of the estimator (``default_quantiles``) for the pinball loss and
-        D2, 0.1 to 0.9 for calibration; concordance looks at the first one, by default the median.
+        D2, 0.1 to 0.9 for calibration.
     coverage : float, default=0.9
         Nominal coverage.
-    horizon : float, optional
-        Time at which T and the predictions are cut, as in `censored_pinball_loss`; the last time
-        of the integrated Brier score; for "concordance_ipcw" as there.
+    horizon : "auto" or float, default="auto"
+        Time at which T and the predictions are cut, as in `censored_pinball_loss`.
 
     Returns
     -------
@@ -287,7 +319,7 @@ def make_quantile_scorer(
     >>> data = make_aft(200, random_state=0)
     >>> y = Surv.from_arrays(data.event, data.time)
     >>> forest = CensoredQuantileForest(n_estimators=20, random_state=0)
-    >>> scorer = make_quantile_scorer("d2", quantiles=[0.25, 0.5, 0.75])
+    >>> scorer = make_quantile_scorer()
     >>> cross_val_score(forest, data.X, y, scoring=scorer, cv=4).shape
     (4,)
     """
@@ -295,11 +327,11 @@ def make_quantile_scorer(
     levels = None
     if quantiles is not None:
         levels = tuple(check_quantiles(quantiles)[0].tolist())
-    cut_at(np.zeros(1), horizon, "right")
+    check_horizon(horizon)
     return QuantileScorer(metric, levels, check_coverage(coverage), horizon)
 
 
-#: One scorer of every metric, by name: ``GridSearchCV(..., scoring=SCORERS, refit="d2")``.
+#: One scorer of every metric, by name: ``GridSearchCV(..., scoring=SCORERS, refit="brier_skill")``.
 SCORERS = {name: QuantileScorer(name, _token="named") for name in _METRICS}
 
 

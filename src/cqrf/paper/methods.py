@@ -260,7 +260,7 @@ def _rsf_sksurv(task: Task) -> Array:
 @method("ipcw", "forest on events weighted by inverse censoring probability (Hothorn et al.)")
 def _ipcw(task: Task) -> Array:
     target = Target.from_outcome(task.time, task.event)
-    weight = censoring_weights(task.time, task.event, target)
+    weight = censoring_weights(task.time, task.event, target, horizon=float(target.times[-1]))
     parameters = {**KINDS["randomForest"], "interpolation": "lower"}
     forest = _forest(task, parameters).fit(
         task.X[task.event], task.time[task.event], sample_weight=weight[task.event]

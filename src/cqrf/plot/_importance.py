@@ -17,7 +17,7 @@ _POINTS_PER_NAME = 13.0
 
 
 class ImportanceDisplay(Display):
-    """Increase of the out-of-bag loss when a feature is permuted, largest on top.
+    """What is lost out-of-bag when a feature is permuted, largest on top.
 
     Parameters
     ----------
@@ -45,6 +45,7 @@ class ImportanceDisplay(Display):
         groups: Mapping[str, Any] | None = None,
         n_repeats: int = 5,
         random_state: Any = None,
+        horizon: float | str = "auto",
         max_features: int | None = None,
         ax: Any = None,
     ) -> ImportanceDisplay:
@@ -54,7 +55,7 @@ class ImportanceDisplay(Display):
         ----------
         forest : CensoredQuantileForest
             Fitted.
-        quantiles, groups, n_repeats, random_state
+        quantiles, groups, n_repeats, random_state, horizon
             As in `CensoredQuantileForest.oob_importance`.
         max_features : int, optional
             Most features that are drawn; by default as many as there is room for names.
@@ -66,7 +67,11 @@ class ImportanceDisplay(Display):
         ImportanceDisplay
         """
         found = forest.oob_importance(
-            quantiles, groups=groups, n_repeats=n_repeats, random_state=random_state
+            quantiles,
+            groups=groups,
+            n_repeats=n_repeats,
+            random_state=random_state,
+            horizon=horizon,
         )
         return cls(found).plot(ax, max_features=max_features)
 
@@ -91,32 +96,38 @@ class ImportanceDisplay(Display):
             points = ax.get_position().height * self.figure_.get_size_inches()[1] * 72.0
             max_features = max(1, int(points / _POINTS_PER_NAME))
         found = self.importance
-        n_features, n_levels = found.mean.shape
+        n_features = len(found.feature_names)
+        mean, std_error = (v.reshape(n_features, -1) for v in (found.mean, found.std_error))
+        n_levels = mean.shape[1]
         # Losses of different levels differ in size; each counts relative to its largest.
-        largest = np.abs(found.mean).max(axis=0)
-        relative = found.mean / np.where(largest > 0, largest, 1.0)
+        largest = np.abs(mean).max(axis=0)
+        relative = mean / np.where(largest > 0, largest, 1.0)
         self.order_ = np.argsort(-relative.max(axis=1), kind="stable")[:max_features]
         place = np.arange(len(self.order_))
         ax.axvline(0.0, color=GREY, linewidth=0.9)
         self.lines_ = []
-        for k, level in enumerate(found.quantiles):
+        for k in range(n_levels):
             shift = 0.0 if n_levels == 1 else 0.5 * (k / (n_levels - 1) - 0.5)
             self.lines_.append(
                 ax.errorbar(
-                    found.mean[self.order_, k],
+                    mean[self.order_, k],
                     place + shift,
-                    xerr=Z * found.std_error[self.order_, k],
+                    xerr=Z * std_error[self.order_, k],
                     fmt="o",
                     color=CYCLE[k % len(CYCLE)],
                     markersize=4.5,
                     elinewidth=1.3,
-                    label=f"quantile {level:g}",
+                    label="" if found.quantiles is None else f"quantile {found.quantiles[k]:g}",
                 )
             )
         ax.set_yticks(place, [found.feature_names[j] for j in self.order_])
         ax.set_ylim(len(place) - 0.4, -0.6)
         rest = n_features - len(place)
-        ax.set_xlabel("increase of the out-of-bag loss")
+        if found.quantiles is None:
+            ax.set_xlabel(f"score lost without it, up to {found.horizon:g}")
+            ax.xaxis.set_major_formatter("{x:.1%}")
+        else:
+            ax.set_xlabel(f"increase of the out-of-bag loss, up to {found.horizon:g}")
         if rest:
             ax.set_ylabel(f"{len(place):,} of {n_features:,} features")
         if n_levels > 1:

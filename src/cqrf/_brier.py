@@ -1,0 +1,132 @@
+r"""Squared errors of survival curves at many times, and their integral up to the horizon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf._horizon import in_own_sign
+from cqrf._ipcw import Scored
+from cqrf._scoring import mean_by_level
+from cqrf.target import Target, kaplan_meier
+
+Array = NDArray[np.float64]
+
+# Half of the times at which curves are scored are quantiles of the event times, half lie at equal
+# distances: the former are dense where much happens, the latter where the integral is large.
+_N_TIMES = 128
+
+
+def scoring_times(train: Target, horizon: float, n_times: int | None = None) -> Array:
+    """Choose the times at which curves are scored: from the first time of the record to h.
+
+    Parameters
+    ----------
+    train : Target
+        The training outcomes.
+    horizon : float
+        The horizon h; under left censoring times are those from h to the last one.
+    n_times : int, optional
+        About how many; 128 by default.
+
+    Returns
+    -------
+    ndarray of shape (g,), float64
+        Ascending; a single one if the record begins at the horizon.
+    """
+    n_times = _N_TIMES if n_times is None else n_times
+    first, last = sorted([in_own_sign(train, float(train.times[0])), horizon])
+    events = train.observed[train.event == 1]
+    events = events[(events > first) & (events < last)]
+    evenly = np.linspace(first, last, max(n_times // 2, 2))
+    if not events.size:
+        return np.unique(evenly)
+    shares = np.linspace(0.0, 1.0, n_times // 2)
+    return np.unique(np.concatenate([evenly, np.quantile(events, shares, method="nearest")]))
+
+
+def kaplan_meier_survival(train: Target, times: Array) -> Array:
+    """P(T > t) of everybody at times of shape (g,), in their own sign."""
+    curve = np.concatenate([[1.0], kaplan_meier(train)])
+    if train.mirrored:
+        # T is beyond t unless -T is at or beyond -t.
+        return 1.0 - curve[np.searchsorted(train.times, -times, side="left")]
+    return np.asarray(curve[np.searchsorted(train.times, times, side="right")])
+
+
+def squared_errors(scored: Scored, survival: Array, times: Array) -> Array:
+    r"""Weighted squared errors :math:`w_i(t) (\hat S_i(t) - 1\{T_i > t\})^2`.
+
+    Parameters
+    ----------
+    scored : Scored
+        m outcomes.
+    survival : ndarray of shape (m, g) or (g,), float64
+        Predicted P(T > t).
+    times : ndarray of shape (g,), float64
+        The times t; weights are zero beyond the horizon.
+
+    Returns
+    -------
+    ndarray of shape (m, g), float64
+        A mean over rows estimates the Brier score.
+    """
+    m = len(scored.time)
+    predicted = np.broadcast_to(survival, (m, len(times)))
+    errors = np.empty((m, len(times)))
+    for k, t in enumerate(times):
+        known = scored.known_by(np.full(m, t), including=True)
+        errors[:, k] = known.weight * (predicted[:, k] - ~known.come) ** 2
+    return errors
+
+
+def integrate(values: Array, times: Array) -> Array:
+    """Mean over an interval of the last axis of `values`, by the trapezoidal rule."""
+    step = np.diff(times)
+    middle = (values[..., 1:] + values[..., :-1]) / 2.0
+    return np.asarray(np.einsum("...k,k->...", middle, step / step.sum()))
+
+
+def integrated_errors(scored: Scored, survival: Array, times: Array) -> Array:
+    r"""Mean over time of the `squared_errors` of every row, shape (m,).
+
+    Their mean over rows is the integrated Brier score. Times the length of the interval it is the
+    continuous ranked probability score of min(T, h).
+    """
+    return integrate(squared_errors(scored, survival, times), times)
+
+
+@dataclass(frozen=True)
+class Skill:
+    """How much of the Kaplan-Meier curve's integrated Brier score is saved.
+
+    Attributes
+    ----------
+    score : float
+        Integrated Brier score of the predictions.
+    reference : float
+        That of the Kaplan-Meier curve.
+    share : float
+        Share of the latter that is saved; NaN if it is zero.
+    std_error : float
+        Standard error of `share` over rows, the weights and the curve taken as known.
+    """
+
+    score: float
+    reference: float
+    share: float
+    std_error: float
+
+    @classmethod
+    def of(cls, errors: Array, reference: Array, weight: Array | None) -> Skill:
+        """Compare the `integrated_errors` of rows, shape (m,), with those of a reference."""
+        score, other = (float(mean_by_level(values, weight)) for values in (errors, reference))
+        if not other > 0.0:
+            return cls(score, other, np.nan, np.nan)
+        share = 1.0 - score / other
+        part = np.ones(len(errors)) if weight is None else weight
+        part = part / part.sum()
+        residual = (1.0 - share) * reference - errors
+        return cls(score, other, share, float(np.sqrt(part**2 @ residual**2) / other))
