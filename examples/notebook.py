@@ -1,5 +1,6 @@
 """What a notebook shows: a fitted forest, and the explanation of a prediction."""
 
+import numpy as np
 from _gallery import folder
 
 from cqrf import CensoredQuantileForest
@@ -7,10 +8,11 @@ from cqrf._summary import summary_html
 from cqrf.datasets import load_congress
 
 data = load_congress()
+new = np.arange(len(data.time)) == 901  # the row to predict, kept from fit
 forest = CensoredQuantileForest(300, default_quantiles=[0.1, 0.5, 0.97], random_state=0)
-forest.fit(data.X, data.time, data.event)
+forest.fit(data.X[~new], data.time[~new], data.event[~new])
 
 # In a notebook, `forest` and `explanation` as the last line of a cell show these.
-explanation = forest.explain(data.X.iloc[901])
+explanation = forest.explain(data.X[new])
 (folder() / "summary.html").write_text(summary_html(forest) + "\n")
 (folder() / "explanation.html").write_text(explanation._repr_html_() + "\n")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -370,3 +371,13 @@ def test_neighbors(forest):
     assert display.quantiles_[0].get_xdata()[0] == forest.predict(X[3:4], 0.5)[0]
     # Lines that are close together share a name.
     assert "0.5, 0.51" in [text.get_text() for text in display.ax_.texts]
+
+
+@pytest.mark.parametrize("heaviest", [0.004, 0.0178, 0.06, 0.13, 0.5, 1.0])
+def test_weights_of_neighbors_are_written_where_they_are(forest, heaviest):
+    found = forest.explain(X.iloc[3])
+    found = replace(found, weights=found.weights * (heaviest / found.weights[0]))
+    axis = NeighborsDisplay(found).plot().ax_.yaxis
+    axis.axes.figure.canvas.draw()
+    written = [float(label.get_text().rstrip("%")) for label in axis.get_ticklabels()]
+    np.testing.assert_allclose(written, 100 * axis.get_ticklocs(), atol=1e-9)

@@ -160,7 +160,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
     >>> from cqrf.datasets import load_congress
     >>> data = load_congress()
     >>> forest = CensoredQuantileForest(n_estimators=100, random_state=0)
-    >>> forest = forest.fit(data.X, data.time, data.event)
+    >>> forest = forest.fit(data.X[2:], data.time[2:], data.event[2:])
     >>> forest.predict(data.X[:2], quantiles=[0.1, 0.5, 0.9]).shape
     (2, 3)
     """

@@ -105,9 +105,8 @@ class NeighborsDisplay(Display):
                 ax.axvline(value, color=GREY, linewidth=1.1, linestyle="-" if known else ":")
             )
         self._name_quantiles(ax, arrow)
-        heaviest = found.weights[0]
-        ax.set_ylim(0.0, 1.08 * heaviest)
-        ax.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0 if heaviest > 0.1 else 1))
+        ax.set_ylim(0.0, 1.08 * found.weights[0])
+        ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         ax.set(xlabel="observed time", ylabel="weight of the training row")
         ax.legend(loc="best", fontsize="small", edgecolor="none", framealpha=0.85)
         return self
