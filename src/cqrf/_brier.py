@@ -77,7 +77,7 @@ def squared_errors(scored: Scored, survival: Array, times: Array) -> Array:
     predicted = np.broadcast_to(survival, (m, len(times)))
     errors = np.empty((m, len(times)))
     for k, t in enumerate(times):
-        known = scored.known_by(np.full(m, t), including=True)
+        known = scored.known_by(float(t), including=True)
         errors[:, k] = known.weight * (predicted[:, k] - ~known.come) ** 2
     return errors
 

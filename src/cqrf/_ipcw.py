@@ -137,13 +137,21 @@ class Scored:
         within = self.time >= self.horizon if self.mirrored else self.time <= self.horizon
         return self.event & within
 
-    def known_by(self, at: NDArray[np.float64], *, including: bool | NDArray[np.bool_]) -> KnownBy:
-        """Weigh the rows of which it is known whether T has come by a time of their own.
+    @cached_property
+    def _own_factors(self) -> NDArray[np.int64]:
+        """Number of factors of G before the rows' own times, shape (m,)."""
+        y = -self.time if self.mirrored else self.time
+        return np.searchsorted(self.train.times, y, side="left")
+
+    def known_by(
+        self, at: float | NDArray[np.float64], *, including: bool | NDArray[np.bool_]
+    ) -> KnownBy:
+        """Weigh the rows of which it is known whether T has come by a time.
 
         Parameters
         ----------
-        at : ndarray of shape (m,), float64
-            The times t.
+        at : float or ndarray of shape (m,), float64
+            The time t, or one for every row.
         including : bool or ndarray of shape (m,), bool
             Whether T = t counts as having come.
 
@@ -159,7 +167,8 @@ class Scored:
         reached = (y < t) | (including & self.event & (y == t))
         known = (y >= t) | self.event
         within = t <= h
-        factors = np.searchsorted(self.train.times, np.where(reached, y, t), side="left")
+        before_t = np.searchsorted(self.train.times, t, side="left")
+        factors = np.where(reached, self._own_factors, before_t)
         weight = np.divide(1.0, self._g[factors], out=np.zeros(len(y)), where=within & known)
         return KnownBy(reached != self.mirrored, weight, factors, within)
 
@@ -177,14 +186,14 @@ class KnownBy:
         risk then; zero for rows censored before t, and where t lies beyond the horizon.
     factors : ndarray of shape (m,), int64
         Number of factors of G in the weight of a row.
-    within : ndarray of shape (m,), bool
+    within : ndarray of shape (m,), or bool for one time
         Where t lies within the horizon.
     """
 
     come: NDArray[np.bool_]
     weight: NDArray[np.float64]
     factors: NDArray[np.int64]
-    within: NDArray[np.bool_]
+    within: NDArray[np.bool_] | np.bool_ | bool
 
 
 def require_events(y: Any, train: Target) -> None:

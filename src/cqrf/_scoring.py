@@ -210,7 +210,7 @@ def calibrate(
         Rows whose predicted quantile lies within the horizon.
     """
     known, train = scored.known_by(predicted, including=True), scored.train
-    n_used = int(known.within.sum())
+    n_used = int(np.sum(known.within))
     v = scored.weighted(known.weight)
     if not v.any():
         return np.nan, np.nan, n_used
