@@ -36,7 +36,8 @@ def censored_log_score(
 
     There are no weights: the score is proper if censoring is independent of T given the features,
     also where it depends on these and one censoring curve for all rows is wrong. Curves are taken
-    to be straight between the times, of which ten or so do, and to be 1 before the first one.
+    to be straight between the times, of which ten or so do, and to be 1 before the first one (to
+    be 0 after the last one, under left censoring).
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def censored_log_score(
     >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
     >>> survival = [[0.2, 0.1], [0.6, 0.2], [0.8, 0.6], [1.0, 0.8]]
     >>> round(censored_log_score(time, survival, [2.5, 3.5], event=event), 4)
-    -0.4683
+    -0.4298
     """
     left = check_choice("censoring", censoring, ("right", "left")) == "left"
     time, seen = parse_outcome(y, event)
@@ -79,8 +80,9 @@ def censored_log_score(
     own[between] += (below - above)[between] * (time[between] - begin) / (end - begin)
     own[time == at[0]] = below[time == at[0]]
     if left:
-        censored = 1.0 - np.where(interval == 0, curves[:, 0], own)
-        probability = np.where(seen & (interval > 0), above - below, censored)
+        # The times before the first one are not distinguished, and no T lies after the last one.
+        own = np.select([interval == 0, interval == len(at)], [curves[:, 0], 0.0], own)
+        probability = np.where(seen & (interval > 0), above - below, 1.0 - own)
     else:
         probability = np.where(seen & (interval < len(at)), above - below, own)
     return float(mean_by_level(np.log(np.maximum(probability, _LEAST_PROBABILITY)), weight))
