@@ -45,7 +45,7 @@ class Importance:
         min(T, h), in units of time. About zero, of either sign, for a feature that does not matter.
     std_error : ndarray of the same shape, float64
         Standard errors of `mean` over the rows, for the forest as it is.
-    repeats : ndarray of shape (r, *mean.shape), float64
+    repeats : ndarray of shape (r, p), or (r, p, q) for several quantiles, float64
         The losses of every repeat; `mean` is their mean.
     horizon : float
         The time h up to which is scored.
