@@ -12,10 +12,17 @@ from numpy.typing import NDArray
 from cqrf import _engine
 from cqrf.forest import CensoredQuantileForest
 from cqrf.importance import feature_names
-from cqrf.report.answers import Answers, estimation_of, out_of_bag, predicted
+from cqrf.report.answers import (
+    Answers,
+    Question,
+    estimation_of,
+    out_of_bag,
+    predicted,
+    share_trained_on,
+)
 from cqrf.report.charts import number
-from cqrf.report.cox import cross_fitted_quantiles, design
-from cqrf.report.scores import Scores, kaplan_meier_quantiles, score
+from cqrf.report.cox import cross_fitted, design
+from cqrf.report.scores import Scores, kaplan_meier, score
 from cqrf.target import Target, marginal_curves, parse_outcome
 
 Array = NDArray[np.float64]
@@ -144,34 +151,35 @@ class Subject:
         return -self.target.times[::-1], survival[::-1], censoring[::-1]
 
     @cached_property
+    def share_trained_on(self) -> float:
+        """Share of the rows that are among those the forest was grown from."""
+        return share_trained_on(
+            self.forest, _engine.Features.of_matrix(self.matrix), self.time, self.event
+        )
+
+    @cached_property
+    def question(self) -> Question:
+        """What is asked of every row, as far as the training record allows."""
+        return Question.about(self.forest, LEVELS)
+
+    @cached_property
     def answers(self) -> Answers:
-        """Quantiles of every row at `LEVELS`: out-of-bag for training rows."""
+        """Predictions for every row: out-of-bag for training rows."""
         if self.is_training:
-            return out_of_bag(self.forest, LEVELS)
+            return out_of_bag(self.forest, self.question)
         estimation = estimation_of(self.forest, self.matrix)
-        return predicted(self.forest, estimation, self.time, self.event, LEVELS)
+        return predicted(self.forest, estimation, self.time, self.event, self.question)
 
     @cached_property
     def scores(self) -> Scores:
-        """Scores beside the Kaplan-Meier quantile and Cox regression."""
+        """Scores beside the Kaplan-Meier curve and Cox regression."""
+        trained = self.forest.target_
+        rivals = {"Kaplan-Meier": kaplan_meier(trained, self.question)}
         design_matrix = design(self.matrix, self.forest._encoder.n_categories)
-        rivals = {
-            "Kaplan-Meier": kaplan_meier_quantiles(self.forest.target_, LEVELS),
-            "Cox regression": cross_fitted_quantiles(
-                design_matrix, self.time, self.event, LEVELS, self.censoring
-            ),
-        }
-        answers = self.answers
-        return score(
-            self.time,
-            self.event,
-            answers.quantiles,
-            answers.identified,
-            LEVELS,
-            rivals,
-            censoring=self.censoring,
-            train=None if answers.out_of_bag else self.forest.target_,
-        )
+        cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
+        if cox is not None:
+            rivals["Cox regression"] = cox
+        return score(self.answers, rivals, trained)
 
 
 def level_index(level: float) -> int:
