@@ -22,8 +22,13 @@ from cqrf.report.html import Table, asset, document, figure
 from cqrf.report.rows import curve_chart, time_range
 from cqrf.report.subject import SHOWN
 from cqrf.solve import survival_curves
+from cqrf.tables import Limits
 
 _TAIL = 0.05
+# Of a table that is scored: how many times its size it may have when decompressed, and its rows.
+# The answers to all of them are held in memory.
+_EXPANSION = 10
+_MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +47,11 @@ class Explorer:
     title: str
     time_name: str
     max_upload: int
+
+    @property
+    def limits(self) -> Limits:
+        """Most that is taken in of a table."""
+        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS)
 
     @cached_property
     def controls(self) -> list[Control]:
@@ -151,7 +161,9 @@ class Explorer:
 </div>
 <section><h2>Score a table</h2>
 <p>A CSV, Parquet or Feather file with the columns of the model, up to
-{self.max_upload // 2**20} MB. It stays on this computer.</p>
+{self.max_upload // 2**20} MB ({self.limits.n_bytes // 2**20} MB when decompressed) and
+{self.limits.n_rows:,} rows. It stays on this computer; <code>cqrf predict</code> takes tables of
+any size.</p>
 <p><input type="file" id="file" aria-label="Table to score"></p>
 <p id="message" role="alert"></p><div id="preview"></div></section>
 </main>"""
