@@ -4,6 +4,7 @@ import gzip
 import http.client
 import io
 import json
+import re
 import socket
 import struct
 import threading
@@ -14,7 +15,7 @@ import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.datasets import load_congress
+from cqrf.datasets import load_congress, load_stormwater_cadmium
 from cqrf.explore.controls import make_controls, read_row
 from cqrf.explore.page import Explorer
 from cqrf.explore.server import ADDRESS, ExploreServer
@@ -144,6 +145,29 @@ class TestPredict:
         status, answer = post(server, "predict", body)
         assert status == 400
         assert words in answer["error"]
+
+
+class TestWords:
+    def test_bounds_and_limits(self):
+        data = load_stormwater_cadmium()
+        forest = CensoredQuantileForest(20, censoring="left", random_state=0)
+        forest.fit(data.X, data.time, data.event)
+        explorer = Explorer(forest, "cadmium", None, max_upload=1 << 20)
+        row = [control.value for control in explorer.controls]
+        answer = explorer.answer({"values": row})
+        assert answer["tiles"][0]["name"] == "value, 10% quantile"
+        for tile, known in zip(answer["tiles"], answer["identified"], strict=True):
+            assert tile["value"].startswith("below ") != known
+        assert not all(answer["identified"])
+        page = re.sub(r"<(script|style).*?</\1>", "", explorer.page("n"), flags=re.DOTALL)
+        assert not re.search(r"\b(event|time|surviv|censor|beyond)", page)
+
+    def test_bounds_of_times(self, server, forest):
+        explorer = server.explorer
+        answer = explorer.answer({"values": start_row(forest)})
+        assert answer["tiles"][0]["name"] == "years until 10%"
+        for tile, known in zip(answer["tiles"], answer["identified"], strict=True):
+            assert tile["value"].startswith("beyond ") != known
 
 
 class TestScore:
