@@ -114,7 +114,7 @@ class ExplainedForest(FittedForest):
         event: ArrayLike | None = None,
         *,
         title: str = "Report",
-        time_name: str = "time",
+        time_name: str | None = None,
         verbose: int = 0,
     ) -> Report:
         """Make a page on the data, the fit, the features and their effects, and what to beware of.
@@ -128,8 +128,11 @@ class ExplainedForest(FittedForest):
             Features, in the form that `fit` was given.
         y, event
             Outcomes, in any form that `fit` takes.
-        title, time_name : str
-            Words for the page.
+        title : str
+            Title of the page.
+        time_name : str, optional
+            What the outcome is called, such as ``"days"``; by default ``"time"``, or ``"value"``
+            under left censoring.
         verbose : int, default=0
             Whether to show a progress bar.
 

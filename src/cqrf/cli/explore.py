@@ -17,7 +17,7 @@ from cqrf.cli.options import common, jobs, need, print_json
     "--port", type=click.IntRange(0, 65535), default=0, help="Port [default: any that is free]."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page [default: yes].")
-@click.option("--time-name", default="time", show_default=True, help="What the times are called.")
+@click.option("--time-name", help="What the outcome is called [default: time, or value].")
 @click.option(
     "--max-upload",
     type=click.IntRange(1, 1024),
@@ -31,7 +31,7 @@ def command(
     model: str,
     port: int,
     browser: bool,
-    time_name: str,
+    time_name: str | None,
     max_upload: int,
     jobs: int,
     as_json: bool,

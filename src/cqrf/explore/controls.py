@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -98,9 +99,11 @@ def read_row(controls: list[Control], values: Any) -> NDArray[np.float64]:
     for j, (control, value) in enumerate(zip(controls, values, strict=True)):
         if value is None:
             continue
-        right = isinstance(value, int | float) and not isinstance(value, bool)
-        if not right or not math.isfinite(value):
+        if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError(f"{control.name} must be a number or nothing")
+        # A whole number from JSON has any number of digits.
+        if not abs(value) <= sys.float_info.max:
+            raise ValueError(f"{control.name} must be a number of less than 309 digits, or nothing")
         if control.options and value not in range(len(control.options)):
             raise ValueError(f"{control.name} has no category number {value:g}")
         row[0, j] = value

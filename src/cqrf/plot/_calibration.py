@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cqrf._colours import BLUE
 from cqrf.metrics import QuantileCalibration, quantile_calibration
-from cqrf.plot._style import BLUE, GREY, Display, Z
+from cqrf.plot._style import GREY, Display, Z
 
 
 class CalibrationDisplay(Display):

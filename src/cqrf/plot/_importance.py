@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf._checks import check_int
+from cqrf._colours import colour_of_level
 from cqrf.importance import Importance
-from cqrf.plot._style import CYCLE, GREY, Display, Z
+from cqrf.plot._style import GREY, Display, Z
 
 # Height of a name at the usual size of text, with some air.
 _POINTS_PER_NAME = 13.0
@@ -114,7 +115,7 @@ class ImportanceDisplay(Display):
                     place + shift,
                     xerr=Z * std_error[self.order_, k],
                     fmt="o",
-                    color=CYCLE[k % len(CYCLE)],
+                    color=colour_of_level(level),
                     markersize=4.5,
                     elinewidth=1.3,
                     label="" if found.quantiles is None else f"quantile {found.quantiles[k]:g}",

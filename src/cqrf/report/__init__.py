@@ -62,7 +62,7 @@ def make_report(
     event: Any,
     *,
     title: str,
-    time_name: str,
+    time_name: str | None,
     verbose: int,
 ) -> Report:
     """Make the page; see `CensoredQuantileForest.report`."""

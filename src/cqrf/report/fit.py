@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cqrf.report.charts import BLUE, GREEN, GREY, ORANGE, Axis, Chart, number, percent
+from cqrf._colours import BLUE, ORANGE, PURPLE
+from cqrf.report.charts import GREY, Axis, Chart, number, percent, plus_minus
 from cqrf.report.html import Section, Table, figure, grid, paragraph
 from cqrf.report.subject import LEVELS, Subject
 
@@ -56,7 +57,7 @@ def leaf_section(subject: Subject) -> Section:
     table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
     caption = (
         "Small nodes follow the data closely, large ones average more. The loss is the squared "
-        "distance of survival probabilities, averaged over neighbouring sizes; the shade is a "
+        "distance of predicted probabilities, averaged over neighbouring sizes; the shade is a "
         "standard error, most of which all sizes share."
     )
     text = (
@@ -83,7 +84,7 @@ def _loss(subject: Subject) -> str:
         for rival in scores.rivals:
             cells += [
                 number(rival.loss[j]),
-                f"{percent(rival.saving[j])} ± {percent(rival.std_error[j])}",
+                plus_minus(rival.saving[j], rival.std_error[j], percent),
             ]
         rows.append(cells)
     head = ["quantile", "forest"]
@@ -91,7 +92,8 @@ def _loss(subject: Subject) -> str:
         head += [rival.name, "saved"]
     table = Table("Numbers: loss by quantile", head, rows)
     caption = (
-        "Pinball loss, weighted for censoring: lower is better. Kaplan-Meier ignores the features. "
+        f"Pinball loss, weighted for {subject.words.censoring}: lower is better. Kaplan-Meier "
+        "ignores the features. "
         + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
     )
     return figure(chart, caption, table)
@@ -99,6 +101,8 @@ def _loss(subject: Subject) -> str:
 
 def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
     middle = len(LEVELS) // 2
+    if not np.isfinite(saving[middle]):
+        return f"Beside {name} the loss at the median is not known: too few rows reach it."
     more = "less" if saving[middle] >= 0 else "more"
     return (
         f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
@@ -109,16 +113,16 @@ def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
 def _calibration(subject: Subject) -> str:
     found = subject.scores.calibration
     chart = Chart(
-        "Share of rows with their event before the predicted quantile, by quantile",
+        subject.words.passed_title,
         Axis("quantile", 0.0, 1.0, percent=True),
-        Axis("had their event before it", 0.0, 1.0, percent=True),
+        Axis(subject.words.passed, 0.0, 1.0, percent=True),
     )
     chart.diagonal()
     rows = []
     for level, observed, error, used in zip(
         found.quantiles, found.observed, found.std_error, found.n_used, strict=True
     ):
-        tip = f"{percent(level)} quantile: {percent(observed)} ± {percent(2 * error)}"
+        tip = f"{percent(level)} quantile: {plus_minus(observed, 2 * error, percent)}"
         chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = Table(
@@ -127,8 +131,8 @@ def _calibration(subject: Subject) -> str:
         rows,
     )
     caption = (
-        "Calibration: of the predicted 10% times, 10% should have passed. Points on the line are "
-        "right; bars are two standard errors."
+        f"Calibration: {subject.words.passed_caption} Points on the line are right; bars are two "
+        "standard errors. A dash in the table: too few rows are within reach."
     )
     return figure(chart, caption, table)
 
@@ -137,7 +141,7 @@ def _coverage(subject: Subject) -> str:
     found = subject.scores.coverage
     chart = Chart(
         "Coverage of prediction intervals: nominal and observed",
-        Axis("share of times inside", 0.0, 1.0, percent=True),
+        Axis(f"share of {subject.words.outcomes} inside", 0.0, 1.0, percent=True),
         Axis("", 0.0, len(found)),
         height=76 + 40 * len(found),
         names=[f"{percent(c.nominal)} interval" for c in found],
@@ -148,7 +152,7 @@ def _coverage(subject: Subject) -> str:
         chart.bar(
             (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
         )
-        tip = f"holds {percent(c.observed)} ± {percent(2 * c.std_error)}\n{c.n_used:,} rows"
+        tip = f"holds {plus_minus(c.observed, 2 * c.std_error, percent)}\n{c.n_used:,} rows"
         chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
         rows.append(
             (
@@ -166,7 +170,8 @@ def _coverage(subject: Subject) -> str:
     )
     caption = (
         "Coverage: grey bars are what is promised, points what is held, with two standard errors. "
-        "Rows whose interval ends beyond the reach of the data are left out."
+        "Rows whose interval has an end that the data do not reach are left out; where those are "
+        "all, there is no point."
     )
     return figure(chart, caption, table)
 
@@ -174,15 +179,15 @@ def _coverage(subject: Subject) -> str:
 def _identified(subject: Subject) -> str:
     shares = subject.scores.identified
     chart = Chart(
-        "Share of rows whose quantile the censored data identify, by quantile",
+        "Share of rows whose quantile the data identify, by quantile",
         Axis("quantile", 0.0, 1.0, percent=True),
         Axis("rows identified", 0.0, 1.03, percent=True),
     )
-    chart.line(LEVELS, shares, GREEN, "identified", dots=True)
+    chart.line(LEVELS, shares, PURPLE, "identified", dots=True)
     rows = [(percent(a), percent(b)) for a, b in zip(LEVELS, shares, strict=True)]
     table = Table("Numbers: identified", ("quantile", "rows identified"), rows)
     caption = (
-        "How far the data reach: a quantile is identified if the row's survival curve falls that "
-        "far before the record ends. Elsewhere only a bound is known."
+        f"How far the data reach: a quantile is identified if the row's {subject.words.curve} "
+        "comes to its level within the record. Elsewhere only a bound is known."
     )
     return figure(chart, caption, table)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
+from cqrf._colours import colour_of_level
+from cqrf._words import Words, words_for
 from cqrf.forest import CensoredQuantileForest
 from cqrf.importance import feature_names
 from cqrf.report.answers import (
@@ -30,7 +32,7 @@ Array = NDArray[np.float64]
 # Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
 LEVELS = np.arange(1, 20) / 20
 SHOWN = (0.1, 0.5, 0.9)
-COLOURS = ("#0072B2", "#009E73", "#D55E00")
+COLOURS = tuple(map(colour_of_level, SHOWN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +66,9 @@ class Subject:
         y: Any,
         event: Any,
         title: str,
-        time_name: str,
+        time_name: str | None,
     ) -> Subject:
-        """Check the data as `fit` does."""
+        """Check the data as `fit` does; without a name an outcome is a time, or a value."""
         time, seen = parse_outcome(y, event)
         features = forest._encode(X)
         matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
@@ -79,7 +81,8 @@ class Subject:
             )
         if not seen.any():
             raise ValueError("event is never True: there is nothing to score")
-        return cls(forest, matrix, time, seen, title, time_name)
+        name = time_name or words_for(forest.target_.censoring).outcome
+        return cls(forest, matrix, time, seen, title, name)
 
     @property
     def n(self) -> int:
@@ -100,6 +103,11 @@ class Subject:
     def censoring(self) -> str:
         """The estimator's parameter."""
         return self.forest.target_.censoring
+
+    @property
+    def words(self) -> Words:
+        """What outcomes are called."""
+        return words_for(self.censoring)
 
     @cached_property
     def names(self) -> list[str]:

@@ -29,6 +29,10 @@ class TableError(ValueError):
         super().__init__(": ".join(parts))
 
 
+class TableTooLarge(TableError):
+    """A table holds more than the reader is allowed to take in."""
+
+
 def shown(value: object) -> str:
     """Quote a value for a message, shortened if it is long."""
     text = str(value)
