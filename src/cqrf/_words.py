@@ -24,6 +24,8 @@ class Words:
         After a level: the 10% time.
     bound : str
         Before the bound of a quantile that is not identified.
+    scored : str
+        How far is scored; braces stand for the horizon.
     event, events : str
         Of a row whose outcome is known, and of many.
     events_counted : str
@@ -72,6 +74,7 @@ class Words:
     quantile: str
     quantiles: str
     bound: str
+    scored: str
     event: str
     events: str
     events_counted: str
@@ -117,6 +120,7 @@ TIMES = Words(
     quantile="time",
     quantiles="times",
     bound="beyond",
+    scored="scored up to {}",
     event="event",
     events="events",
     events_counted="events",
@@ -166,6 +170,7 @@ VALUES = Words(
     quantile="quantile",
     quantiles="quantiles",
     bound="below",
+    scored="scored down to {}",
     event="measured",
     events="measured",
     events_counted="measured values",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf._checks import check_int
-from cqrf._colours import colour_of_level
+from cqrf._colours import BLUE, colour_of_level
 from cqrf.importance import Importance
 from cqrf.plot._style import GREY, Display, Z
 
@@ -107,7 +107,8 @@ class ImportanceDisplay(Display):
         place = np.arange(len(self.order_))
         ax.axvline(0.0, color=GREY, linewidth=0.9)
         self.lines_ = []
-        for k in range(n_levels):
+        levels = [None] if found.quantiles is None else found.quantiles
+        for k, level in enumerate(levels):
             shift = 0.0 if n_levels == 1 else 0.5 * (k / (n_levels - 1) - 0.5)
             self.lines_.append(
                 ax.errorbar(
@@ -115,10 +116,10 @@ class ImportanceDisplay(Display):
                     place + shift,
                     xerr=Z * std_error[self.order_, k],
                     fmt="o",
-                    color=colour_of_level(level),
+                    color=BLUE if level is None else colour_of_level(level),
                     markersize=4.5,
                     elinewidth=1.3,
-                    label="" if found.quantiles is None else f"quantile {found.quantiles[k]:g}",
+                    label=None if level is None else f"quantile {level:g}",
                 )
             )
         ax.set_yticks(place, [found.feature_names[j] for j in self.order_])

@@ -81,7 +81,7 @@ def assumptions_section(subject: Subject) -> Section:
         "errors are larger than shown.",
         subject.words.assumption,
         f"Scores (loss, calibration, coverage) assume more: that {subject.words.censoring} does "
-        "not depend on the features either. Predictions do not need it.",
+        "not depend on the features either. Predictions and the log score do not need it.",
         "The future is like the data: the same kind of rows, measured in the same way.",
         "Effects and importance describe the forest's predictions. They are not causes.",
     ]
@@ -101,20 +101,20 @@ def _few_events(subject: Subject) -> Iterator[Caution]:
 
 def _no_skill(subject: Subject) -> Iterator[Caution]:
     for rival in subject.scores.rivals:
-        saving, error = float(np.nanmean(rival.saving)), float(np.nanmean(rival.std_error))
+        saving, error = rival.skill.share, rival.skill.std_error
         if saving < -2 * error:
             yield Caution(
                 "warning",
                 f"{rival.name} does better",
-                f"On average over quantiles the forest's loss is {percent(-saving)} larger. Use "
-                f"{rival.name}, or ask what the forest lacks.",
+                f"The forest's integrated Brier score, {subject.how_far}, is {percent(-saving)} "
+                f"larger. Use {rival.name}, or ask what the forest lacks.",
             )
         elif saving < 2 * error and rival.name == "Kaplan-Meier":
             yield Caution(
                 "warning",
                 "The features hardly help",
-                f"The forest saves {percent(saving)} of the loss of one curve for everybody, with "
-                f"a standard error of about {percent(error)}.",
+                f"The forest saves {percent(saving)} of the integrated Brier score of one curve "
+                f"for everybody, {subject.how_far}, with a standard error of {percent(error)}.",
             )
 
 

@@ -18,9 +18,10 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from cqrf._colours import BLUE
 from cqrf.importance import Importance
 from cqrf.report.answers import estimation_of
-from cqrf.report.charts import Axis, Chart, bounded, number, plus_minus
+from cqrf.report.charts import Axis, Chart, bounded, number, percent, plus_minus
 from cqrf.report.html import Section, Table, figure, grid, paragraph
 from cqrf.report.subject import COLOURS, SHOWN, Subject
 
@@ -33,7 +34,7 @@ _VALUES, _MAX_CATEGORIES = 10, 12
 _TIMES = 256
 # Features that are drawn; further ones would fill a page that nobody reads.
 _MAX_DRAWN = 30
-# Uncensored rows that importance is measured on are bounded through the number of repeats.
+# Rows that importance is measured on are bounded through the number of repeats.
 _REPEATED_BELOW = 20_000
 
 
@@ -59,9 +60,9 @@ class Effect:
 
 
 def measure_importance(subject: Subject) -> Importance:
-    """Measure importance for the 10, 50 and 90% times, out-of-bag."""
+    """Measure the importance of the features for the whole curves, out-of-bag."""
     repeats = 3 if subject.forest.target_.n < _REPEATED_BELOW else 1
-    return subject.forest.oob_importance(SHOWN, n_repeats=repeats, random_state=0)
+    return subject.forest.oob_importance(n_repeats=repeats, random_state=0)
 
 
 def measure_effects(subject: Subject, order: NDArray[np.int64]) -> list[Effect]:
@@ -119,43 +120,30 @@ def _first_below(times: Array, curve: Array, level: float) -> float:
 def importance_section(subject: Subject, importance: Importance) -> Section:
     """Features by importance, with error bars."""
     mean, error = importance.mean, importance.std_error
-    order = np.argsort(-mean.mean(axis=1), kind="stable")
+    order = np.argsort(-mean, kind="stable")
     drawn = order[:_MAX_DRAWN]
-    ends = np.concatenate([mean - 2 * error, mean + 2 * error])[:, :]
     chart = Chart(
-        f"Importance of the features for the 10, 50 and 90% {subject.words.quantiles}",
-        Axis.around(f"increase of the loss, in units of {subject.time_name}", ends, zero=True),
+        "Importance of the features: share of the score that is lost without each",
+        Axis.around(
+            "score lost",
+            np.concatenate([mean - 2 * error, mean + 2 * error]),
+            zero=True,
+            percent=True,
+        ),
         Axis("", 0.0, len(drawn)),
-        height=70 + 34 * len(drawn),
+        height=70 + 24 * len(drawn),
         names=[subject.names[j] for j in drawn],
     )
     chart.rule(x=0.0)
-    keys = [
-        chart.key(f"{level:.0%} {subject.words.quantile}", colour)
-        for level, colour in zip(SHOWN, COLOURS, strict=True)
-    ]
     for k, j in enumerate(drawn):
-        for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
-            at = len(drawn) - k - 0.5 + 0.22 * (1 - q)
-            tip = (
-                f"{subject.names[j]}, {level:.0%} {subject.words.quantile}\n"
-                f"{plus_minus(mean[j, q], 2 * error[j, q])}"
-            )
-            chart.dot(
-                float(mean[j, q]), at, colour, tip, error_x=float(2 * error[j, q]), key=keys[q]
-            )
-    rows = [
-        (
-            subject.names[j],
-            *(plus_minus(mean[j, q], error[j, q]) for q in range(len(SHOWN))),
-        )
-        for j in order
-    ]
-    table = Table("Numbers: importance ± standard error", ("feature", "10%", "50%", "90%"), rows)
+        tip = f"{subject.names[j]}\n{plus_minus(mean[j], 2 * error[j], percent)}"
+        chart.dot(float(mean[j]), len(drawn) - k - 0.5, BLUE, tip, error_x=float(2 * error[j]))
+    rows = [(subject.names[j], plus_minus(mean[j], error[j], percent)) for j in order]
+    table = Table("Numbers: importance ± standard error", ("feature", "score lost"), rows)
     caption = (
-        f"How much the out-of-bag loss of the 10, 50 and 90% {subject.words.quantiles} grows when "
-        "a feature is shuffled; bars are two standard errors. Features that say the same thing "
-        "share their importance."
+        "How much of Kaplan-Meier's integrated Brier score is lost, out-of-bag and "
+        f"{subject.how_far}, when a feature is shuffled; bars are two standard errors. Features "
+        "that say the same thing share their importance."
     )
     return Section("importance", "Which features matter", [grid([figure(chart, caption, table)])])
 

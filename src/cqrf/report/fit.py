@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from cqrf._colours import BLUE, ORANGE, PURPLE
-from cqrf.report.charts import GREY, Axis, Chart, number, percent, plus_minus
-from cqrf.report.html import Section, Table, figure, grid, paragraph
+from cqrf.report.charts import GREY, NOTHING, Axis, Chart, number, percent, plus_minus
+from cqrf.report.html import Section, Table, figure, grid, paragraph, tiles
+from cqrf.report.scores import Rival, Scores
 from cqrf.report.subject import LEVELS, Subject
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
+# Fewer rows of the training data than this may be chance: rows that are alike.
+_TRAINED_ON = 0.5
 
 
 def fit_section(subject: Subject) -> Section:
@@ -21,6 +24,11 @@ def fit_section(subject: Subject) -> Section:
             f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
             "that did not see it. Cox regression is fitted in five folds for the same reason."
         )
+    elif subject.share_trained_on > _TRAINED_ON:
+        how = (
+            f"{percent(subject.share_trained_on)} of these {scores.n:,} rows are among those that "
+            "the forest was grown from: the scores flatter it."
+        )
     else:
         how = (
             f"All scores are on {scores.n:,} rows that the forest has not seen. Cox regression is "
@@ -28,9 +36,53 @@ def fit_section(subject: Subject) -> Section:
         )
     parts = [
         paragraph(how),
+        tiles(headline(subject)),
+        _curves(subject),
         grid([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
     ]
     return Section("fit", "How good is the fit?", parts)
+
+
+def headline(subject: Subject) -> list[tuple[str, str]]:
+    """Name the few numbers that tell how good the whole predicted curves are."""
+    scores, skill = subject.scores, subject.scores.rivals[0].skill
+    return [
+        (
+            f"of Kaplan-Meier's integrated Brier score saved, {subject.how_far}",
+            plus_minus(skill.share, skill.std_error, percent),
+        ),
+        (f"integrated Brier score (Kaplan-Meier {number(skill.reference)})", number(scores.brier)),
+        ("concordance of restricted means (0.5 is chance)", f"{scores.concordance:.3f}"),
+    ]
+
+
+def _curves(subject: Subject) -> str:
+    """Scores of whole curves, side by side."""
+    scores = subject.scores
+    rows = [
+        ("forest", number(scores.brier), NOTHING, *_order_and_log(scores)),
+        *(
+            (
+                rival.name,
+                number(rival.skill.reference),
+                plus_minus(rival.skill.share, rival.skill.std_error, percent),
+                *_order_and_log(rival),
+            )
+            for rival in scores.rivals
+        ),
+    ]
+    head = ("", "integrated Brier score", "saved by the forest", "concordance", "log score")
+    text = (
+        f"Whole curves, {subject.how_far}: {subject.words.outcomes} and predictions beyond count "
+        "as that. A lower Brier score is better, and a higher concordance and log score. The log "
+        "score needs no weights and holds also where censoring depends on the features; ± is a "
+        "standard error."
+    )
+    return Table("Scores of whole curves", head, rows).html() + paragraph(text)
+
+
+def _order_and_log(scores: Scores | Rival) -> tuple[str, str]:
+    return f"{scores.concordance:.3f}", f"{scores.log_score:.3f}"
 
 
 def leaf_section(subject: Subject) -> Section:
@@ -75,7 +127,7 @@ def _loss(subject: Subject) -> str:
         Axis("quantile", 0.0, 1.0, percent=True),
         Axis.around("pinball loss", losses, zero=True),
     )
-    for rival, colour, dash in zip(scores.rivals, _RIVAL_COLOURS, _DASHES, strict=True):
+    for rival, colour, dash in zip(scores.rivals, _RIVAL_COLOURS, _DASHES, strict=False):
         chart.line(LEVELS, rival.loss, colour, rival.name, dash=dash)
     chart.line(LEVELS, scores.loss, BLUE, "forest", width=2.8)
     rows = []
@@ -92,8 +144,8 @@ def _loss(subject: Subject) -> str:
         head += [rival.name, "saved"]
     table = Table("Numbers: loss by quantile", head, rows)
     caption = (
-        f"Pinball loss, weighted for {subject.words.censoring}: lower is better. Kaplan-Meier "
-        "ignores the features. "
+        f"Pinball loss, {subject.how_far}: lower is better. Kaplan-Meier ignores the features, and "
+        "where all predictions lie beyond the horizon there is nothing to lose. "
         + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
     )
     return figure(chart, caption, table)
@@ -102,7 +154,7 @@ def _loss(subject: Subject) -> str:
 def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
     middle = len(LEVELS) // 2
     if not np.isfinite(saving[middle]):
-        return f"Beside {name} the loss at the median is not known: too few rows reach it."
+        return f"The median lies beyond the horizon for {name}."
     more = "less" if saving[middle] >= 0 else "more"
     return (
         f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
@@ -127,7 +179,7 @@ def _calibration(subject: Subject) -> str:
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = Table(
         "Numbers: calibration",
-        ("quantile", "observed", "standard error", "rows within reach"),
+        ("quantile", "observed", "standard error", "rows within the horizon"),
         rows,
     )
     caption = (
@@ -165,7 +217,7 @@ def _coverage(subject: Subject) -> str:
         )
     table = Table(
         "Numbers: coverage",
-        ("interval", "holds", "standard error", "median width", "rows within reach"),
+        ("interval", "holds", "standard error", "median width", "rows within the horizon"),
         rows,
     )
     caption = (

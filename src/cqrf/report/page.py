@@ -44,7 +44,7 @@ def build_page(subject: Subject, *, verbose: int) -> tuple[str, list[Caution]]:
     def learn_features() -> None:
         importance = measure_importance(subject)
         sections.append(importance_section(subject, importance))
-        order = np.argsort(-importance.mean.mean(axis=1), kind="stable")
+        order = np.argsort(-importance.mean, kind="stable")
         sections.append(effects_section(subject, measure_effects(subject, order)))
 
     steps: list[Callable[[], None]] = [
@@ -75,19 +75,19 @@ def _summary(subject: Subject, cautions: list[Caution]) -> str:
     forest, scores = subject.forest, subject.scores
     low, middle, high = _medians(subject)
     span = low if low == high else f"{low} to {high}"
-    saving = scores.rivals[0].saving[level_index(0.5)]
     sentence = (
         f"A censored quantile forest of {len(forest.trees_):,} trees, learned from "
         f"{forest.target_.n:,} rows. Predicted median {subject.time_name}: {middle} for a "
         f"typical row, {span} for the middle 80% of rows. "
     )
-    if np.isfinite(saving):
+    skill = scores.rivals[0].skill
+    if np.isfinite(skill.share):
+        verb, of = ("saves", "of") if skill.share >= 0 else ("adds", "to")
         sentence += (
-            f"Knowing the features saves {percent(saving)} of the loss of the median for "
-            "everybody. "
+            f"Knowing the features {verb} {percent(abs(skill.share))} (standard error "
+            f"{percent(skill.std_error)}) {of} the integrated Brier score of one curve for "
+            f"everybody, {subject.how_far}; concordance {scores.concordance:.2f}. "
         )
-    if saving < 0:
-        sentence = sentence.replace(f"saves {percent(saving)} of", f"adds {percent(-saving)} to")
     return f'<p>{escape(sentence)}<a href="#warnings">{_counted(cautions)}</a>.</p>'
 
 

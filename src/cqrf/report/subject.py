@@ -165,6 +165,11 @@ class Subject:
             self.forest, _engine.Features.of_matrix(self.matrix), self.time, self.event
         )
 
+    @property
+    def how_far(self) -> str:
+        """How far is scored, in words."""
+        return self.words.scored.format(self.forest.outcome_labels_.write(self.question.horizon))
+
     @cached_property
     def question(self) -> Question:
         """What is asked of every row, as far as the training record allows."""
