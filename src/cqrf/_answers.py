@@ -34,6 +34,7 @@ from cqrf._trees import Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 from cqrf.metrics import d2_censored_pinball_score
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
@@ -62,6 +63,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     times_: NDArray[np.float64]
     trees_: Trees
     target_: Target
+    outcome_labels_: OutcomeLabels
     _encoder: FeatureEncoder
     _binner: Binner
     _bins: NDArray[np.uint8]
