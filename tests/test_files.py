@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 import cqrf._files
 import cqrf._progress
-from cqrf import CensoredQuantileForest, ModelFileError
+from cqrf import CensoredQuantileForest, ModelFileError, OutcomeLabels
 from cqrf._header import PARAMETERS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
@@ -317,7 +317,14 @@ def test_golden_files_answer_as_ever(path):
     assert found == stored["answers"]
 
 
+def test_golden_files_know_their_labels():
+    for version, labels in (("v3", OutcomeLabels()), ("v4", OutcomeLabels("T", "died", "days"))):
+        path = DATA / f"{version}_right.cqrf"
+        assert CensoredQuantileForest.load(path).outcome_labels_ == labels
+
+
 def test_there_are_golden_files():
     assert len(list(DATA.glob("v1_*.cqrf"))) == 3
     assert len(list(DATA.glob("v2_*.cqrf"))) == 4
+    assert len(list(DATA.glob("v3_*.cqrf"))) == 4
     assert len(list(DATA.glob(f"v{cqrf._files.VERSION}_*.cqrf"))) == len(FORESTS)

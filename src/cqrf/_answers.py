@@ -38,6 +38,7 @@ from cqrf._trees import Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
 
@@ -66,6 +67,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     horizon_: float
     trees_: Trees
     target_: Target
+    outcome_labels_: OutcomeLabels
     _encoder: FeatureEncoder
     _binner: Binner
     _bins: NDArray[np.uint8]

@@ -30,7 +30,7 @@ from cqrf._progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
-VERSION = 3
+VERSION = 4
 
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = struct.Struct("<I")

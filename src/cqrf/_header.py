@@ -17,6 +17,7 @@ from cqrf._checks import check_quantiles
 from cqrf._files import require
 from cqrf._growing import CRITERIA, GrowOptions, pool_size
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 
 _COUNT = (int, type(None))
 _SHARE = (int, float, type(None))
@@ -75,6 +76,9 @@ def upgrade(header: dict[str, Any], version: int) -> None:
         header["calibration"] = None
     if version < 3:
         _add(header, version, "params", "time_resolution", "auto")
+    if version < 4:
+        require("outcome_labels" not in header, f"version {version} has no outcome_labels")
+        header["outcome_labels"] = vars(OutcomeLabels())
 
 
 def _add(header: dict[str, Any], version: int, part: str, name: str, value: object) -> None:
@@ -155,6 +159,17 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
         right = low <= options[name] <= high
         require(right, f"option {name} must lie in [{low}, {high}], not {options[name]}")
     return GrowOptions(**{name: options[name] for name in names})
+
+
+def read_labels(labels: object) -> OutcomeLabels:
+    """Check what the outcome is called: texts of bounded length, or nothing."""
+    names = tuple(field.name for field in fields(OutcomeLabels))
+    require(
+        isinstance(labels, dict) and tuple(labels) == names,
+        f"outcome_labels must have the keys {', '.join(names)}",
+    )
+    assert isinstance(labels, dict)
+    return OutcomeLabels(**{name: labels[name] for name in names})
 
 
 def plain_categories(column: int, values: NDArray[Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from cqrf._header import (
     plain_categories,
     plain_params,
     read_encoder,
+    read_labels,
     read_options,
     upgrade,
 )
@@ -28,6 +29,7 @@ from cqrf._progress import late_bar
 from cqrf._trees import Members, Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 from cqrf.target import Target
 
 # The arrays of a file in their order. A line may be added only with a new version of the format.
@@ -77,6 +79,7 @@ _HEADER_KEYS = (
     "seed",
     "bandwidth",
     "calibration",
+    "outcome_labels",
 )
 
 
@@ -104,6 +107,8 @@ class Model:
         How the size of the leaves was chosen.
     calibration : Calibration or None
         At which levels quantiles hold.
+    outcome_labels : OutcomeLabels
+        What the outcome is called.
     """
 
     params: dict[str, Any]
@@ -117,6 +122,7 @@ class Model:
     kernel: KernelSpace | None
     leaf_size_path: LeafSizePath | None
     calibration: Calibration | None
+    outcome_labels: OutcomeLabels
 
 
 def write_model(path: str | os.PathLike[str], model: Model) -> None:
@@ -132,6 +138,7 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         "seed": model.trees.seed,
         "bandwidth": None if model.kernel is None else model.kernel.bandwidth,
         "calibration": None,
+        "outcome_labels": vars(model.outcome_labels),
     }
     owners: list[Any] = [model.trees, model.target, model.binner]
     arrays = {
@@ -192,6 +199,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
             kernel=kernel,
             leaf_size_path=_leaf_size_path(arrays, options),
             calibration=_calibration(header["calibration"], arrays),
+            outcome_labels=read_labels(header["outcome_labels"]),
         )
 
 

@@ -27,6 +27,7 @@ from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_
 from cqrf._uncertainty import CalibratedForest
 from cqrf._understanding import ExplainedForest
 from cqrf.features import FeatureEncoder, check_size
+from cqrf.labels import OutcomeLabels
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -149,6 +150,9 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         is censored. Under left censoring the mirror image.
     calibration_ : Calibration or None
         What `calibrate` has found; None before.
+    outcome_labels_ : OutcomeLabels
+        What the times and events are called, where a series, a frame or a structured array tells
+        it, and the unit of the times; may be set, and is stored with the forest.
     trees_ : Trees
         The grown trees, as arrays.
     target_ : Target
@@ -300,6 +304,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
                 features, target.order, target.weight, encoder.n_categories, self.bandwidth
             )
         self._take_state(encoder, binner, bins, target, options, trees, kernel, path)
+        self.outcome_labels_ = OutcomeLabels.of_outcome(y, event)
 
     def _take_state(
         self,
@@ -429,6 +434,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
                 kernel=self._kernel,
                 leaf_size_path=self.leaf_size_path_,
                 calibration=self.calibration_,
+                outcome_labels=self.outcome_labels_,
             ),
         )
 
@@ -472,6 +478,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
             model.leaf_size_path,
         )
         forest.calibration_ = model.calibration
+        forest.outcome_labels_ = model.outcome_labels
         return forest
 
     def _check_stored_params(self, n: int, p: int) -> None:

@@ -80,6 +80,7 @@ def takes_dialect(function: Function) -> Function:
 
     @click.option("--delimiter", help="Between cells of CSV [default: comma; tab in .tsv files].")
     @click.option("--decimal", default=".", show_default=True, help="Decimal point in CSV.")
+    @click.option("--thousands", help="Mark between thousands in CSV, such as , in 1,022.")
     @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of CSV.")
     @click.option(
         "--na",
@@ -89,7 +90,13 @@ def takes_dialect(function: Function) -> Function:
     )
     @functools.wraps(function)
     def wrapped(
-        *, delimiter: str | None, decimal: str, encoding: str, na: tuple[str, ...], **rest: Any
+        *,
+        delimiter: str | None,
+        decimal: str,
+        thousands: str | None,
+        encoding: str,
+        na: tuple[str, ...],
+        **rest: Any,
     ) -> Any:
         need("cli", "pyarrow", "pandas")
         from cqrf.tables import Dialect
@@ -97,6 +104,13 @@ def takes_dialect(function: Function) -> Function:
         for name, mark in (("--delimiter", delimiter), ("--decimal", decimal)):
             if mark is not None and len(mark.encode()) != 1:
                 raise click.BadParameter("must be one character", param_hint=name)
+        if thousands is not None and (len(thousands) != 1 or thousands.isalnum()):
+            raise click.BadParameter("must be one character, no digit", param_hint="--thousands")
+        if thousands == decimal:
+            raise click.BadParameter(
+                f"is {decimal} as well as --decimal: give both if the marks are exchanged",
+                param_hint="--thousands",
+            )
         try:
             "".encode(encoding)
         except LookupError:
@@ -104,7 +118,8 @@ def takes_dialect(function: Function) -> Function:
                 f"{encoding!r} is not known", param_hint="--encoding"
             ) from None
         given = {"missing": ("", *na)} if na else {}
-        return function(dialect=Dialect(delimiter, decimal, encoding, **given), **rest)
+        dialect = Dialect(delimiter, decimal, encoding, thousands=thousands, **given)
+        return function(dialect=dialect, **rest)
 
     return wrapped
 
@@ -144,6 +159,7 @@ def takes_outcome(function: Function) -> Function:
     @click.option(
         "--skip-incomplete", is_flag=True, help="Leave out rows without a time or an event."
     )
+    @click.option("--negative", is_flag=True, help="Times may be negative, such as logarithms.")
     @functools.wraps(function)
     def wrapped(
         *,
@@ -152,6 +168,7 @@ def takes_outcome(function: Function) -> Function:
         event_value: tuple[str, ...],
         left: bool,
         skip_incomplete: bool,
+        negative: bool,
         **rest: Any,
     ) -> Any:
         need("cli", "pyarrow", "pandas")
@@ -166,7 +183,7 @@ def takes_outcome(function: Function) -> Function:
             )
         columns = None
         if time is not None:
-            columns = OutcomeColumns(time, event, event_value, left, skip_incomplete)
+            columns = OutcomeColumns(time, event, event_value, left, skip_incomplete, negative)
         return function(columns=columns, **rest)
 
     return wrapped
@@ -187,6 +204,14 @@ def takes_forest(function: Function) -> Function:
         shell_complete=complete_column,
         help="A column of numbers to read as categories; may be repeated.",
     )
+    @click.option(
+        "--feature",
+        multiple=True,
+        shell_complete=complete_column,
+        help="A column to learn from even if it looks like an identifier or a copy of the outcome; "
+        "may be repeated.",
+    )
+    @click.option("--unit", help="Unit of the times, such as weeks; the model keeps it.")
     @click.option("--trees", type=click.IntRange(1), default=1000, show_default=True)
     @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
     @click.option(
@@ -203,6 +228,8 @@ def takes_forest(function: Function) -> Function:
         *,
         drop: tuple[str, ...],
         category: tuple[str, ...],
+        feature: tuple[str, ...],
+        unit: str | None,
         trees: int,
         seed: int,
         settings: tuple[str, ...],
@@ -212,7 +239,8 @@ def takes_forest(function: Function) -> Function:
         from cqrf.cli.learning import Plan
 
         params = {"n_estimators": trees, "random_state": seed, "n_jobs": jobs}
-        return function(plan=Plan(drop, category, params | _parse_settings(settings)), **rest)
+        params |= _parse_settings(settings)
+        return function(plan=Plan(drop, category, feature, params, unit), **rest)
 
     return wrapped
 

@@ -5,7 +5,9 @@ Needs pyarrow and pandas (``pip install 'cqrf[cli]'``); nothing else of the pack
 
 from cqrf.tables._errors import TableError, TableTooLarge
 from cqrf.tables.columns import Kind
+from cqrf.tables.copies import refuse_copies
 from cqrf.tables.features import Features, read_features
+from cqrf.tables.intervals import refuse_intervals
 from cqrf.tables.outcome import Outcome, OutcomeColumns, read_outcome
 from cqrf.tables.reading import Block, Dialect, Limits, Table, open_table
 from cqrf.tables.writing import FORMATS, open_output, spreadsheet_safe
@@ -26,5 +28,7 @@ __all__ = [
     "open_table",
     "read_features",
     "read_outcome",
+    "refuse_copies",
+    "refuse_intervals",
     "spreadsheet_safe",
 ]

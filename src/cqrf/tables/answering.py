@@ -67,7 +67,7 @@ def answers(
     kept = table.names if "*" in question.keep else list(question.keep)
     for name in kept:
         if name not in table.names:
-            problem = f"--keep {name}: there is no such column; {listed(table.names)}"
+            problem = f"--keep {name}: there is no such column; {listed(table.names, name)}"
             raise TableError(table.file, problem)
     for block in table.blocks():
         quantiles, identified = _solve(forest, block, features, question)
@@ -106,7 +106,9 @@ def _after(block: Block, after: str | None) -> float | NDArray[np.float64] | Non
         except ValueError:
             time = np.nan
         if not np.isfinite(time):
-            problem = f"--after {after} is neither a number nor a column; {listed(block.columns)}"
+            problem = (
+                f"--after {after} is neither a number nor a column; {listed(block.columns, after)}"
+            )
             raise TableError(block.file, problem)
         return time
     times = numbers(block, after)

@@ -22,7 +22,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
-from cqrf.tables._errors import TableError, TableTooLarge, shown
+from cqrf.tables._errors import TableError, TableTooLarge, meant, shown
 
 # Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
 # Rows of a Parquet file that are read at once.
@@ -49,12 +49,15 @@ class Dialect:
         Encoding of the text; a byte order mark of UTF-8 is skipped.
     missing : tuple of str
         Cells that stand for a missing value.
+    thousands : str or None
+        Mark between groups of three digits.
     """
 
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = MISSING
+    thousands: str | None = None
 
 
 @dataclass(frozen=True)
@@ -131,15 +134,16 @@ class Block:
     def column(self, name: str) -> pa.Array:
         """Return a column, or say which columns there are."""
         if name not in self.columns:
-            raise TableError(self.file, f"there is no column {name!r}; {listed(self.columns)}")
+            problem = f"there is no column {name!r}; {listed(self.columns, name)}"
+            raise TableError(self.file, problem)
         return self.columns[name]
 
 
-def listed(names: Any) -> str:
-    """Name the columns of a table in a message."""
+def listed(names: Any, wanted: str) -> str:
+    """Name the columns of a table in a message, first the one that may have been meant."""
     names = list(names)
     more = ", ..." if len(names) > 12 else ""
-    return f"its columns are {', '.join(map(repr, names[:12]))}{more}"
+    return f"{meant(wanted, names)}its columns are {', '.join(map(repr, names[:12]))}{more}"
 
 
 @dataclass(eq=False)
