@@ -162,14 +162,14 @@ def as_text(scores: Scores) -> str:
         )
     lines.append("")
     for coverage in scores.coverage:
-        if coverage.n_used:
+        if coverage.observed == coverage.observed:
             lines.append(
                 f"{coverage.nominal:.0%} interval: holds "
                 f"{_share(coverage.observed, coverage.std_error)} of the times "
                 f"({coverage.n_used:,} rows that end within the horizon)"
             )
         else:
-            lines.append(f"{coverage.nominal:.0%} interval: none ends within the horizon")
+            lines.append(f"{coverage.nominal:.0%} interval: too few end within the horizon")
     lines += [
         "score: share of the Kaplan-Meier curve's integrated Brier score that is saved",
         "saved: the same of its quantile's loss; ± is a standard error; - is beyond the horizon",

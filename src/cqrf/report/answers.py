@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
-from cqrf._brier import scoring_times
+from cqrf._brier import log_score_times, scoring_times
 from cqrf._estimation import Estimation
 from cqrf._horizon import read_horizon
 from cqrf.explain import outcomes_by_row
@@ -29,11 +29,14 @@ class Question:
         The time h up to which is scored.
     times : ndarray of shape (g,)
         Times of the survival curves, from the first one of the record to h.
+    log_times : ndarray of shape (k,), int64
+        Those of them, by position, between which the log score counts events.
     """
 
     levels: Array
     horizon: float
     times: Array
+    log_times: NDArray[np.int64]
 
     @classmethod
     def about(
@@ -41,7 +44,9 @@ class Question:
     ) -> Question:
         """Ask as far as the training record of a forest allows."""
         limit = read_horizon(horizon, forest.target_)
-        return cls(levels, limit, scoring_times(forest.target_, limit))
+        times = scoring_times(forest.target_, limit)
+        coarse = np.searchsorted(times, log_score_times(forest.target_, limit))
+        return cls(levels, limit, times, coarse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -225,7 +225,7 @@ def _effect_text(subject: Subject, time: float) -> str:
 
 def _labels(subject: Subject, effect: Effect) -> list[str]:
     """Name the quantiles of a chart; one that is nowhere to be seen has its bound with it."""
-    unseen = np.isnan(effect.times).all(axis=0)
+    unseen = np.asarray(np.isnan(effect.times).all(axis=0))
     bound = _effect_text(subject, np.nan)
     return [
         f"{level:.0%} {subject.words.quantile}{f': {bound}' if absent else ''}"

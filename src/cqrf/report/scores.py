@@ -6,7 +6,7 @@ Everything is scored on min(T, h), as everywhere in `cqrf.metrics`.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,9 @@ from cqrf.target import Target
 
 Array = NDArray[np.float64]
 COVERAGES = (0.5, 0.8, 0.9)
-# Every tenth of the times at which curves are compared, so that few intervals hold nobody.
-_LOG_STEP = 10
+# Nothing is said of a level, or of an interval, that ends within the horizon for fewer rows than
+# that, or for a smaller share of them.
+_FEWEST_ROWS, _LEAST_SHARE = 10, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ class Rival:
         Its pinball loss at every level.
     saving, std_error : ndarray of shape (q,)
         Share of its loss that the forest saves, with the standard error over rows, the weights and
-        its loss taken as known.
+        its loss taken as known. NaN at levels that hardly a row reaches within the horizon.
     skill : Skill
         The same of the integrated Brier score.
     log_score : float
@@ -189,6 +190,8 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             for nominal in COVERAGES
             if (found := _coverage(scored, marked, question.levels, nominal)) is not None
         ]
+    # Where hardly a prediction lies before the horizon nothing can be said of a level.
+    judged = calibration.n_used >= max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time))
     return Scores(
         levels=question.levels,
         n=len(scored.time),
@@ -197,8 +200,12 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
         brier=float(ours.errors.mean()),
         log_score=ours.log_score,
         concordance=ours.concordance,
-        rivals=[_compare(name, ours, rival, scored) for name, rival in theirs.items()],
-        calibration=calibration,
+        rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
+        calibration=replace(
+            calibration,
+            observed=np.where(judged, calibration.observed, np.nan),
+            std_error=np.where(judged, calibration.std_error, np.nan),
+        ),
         coverage=coverage,
         identified=identified.mean(axis=0),
     )
@@ -227,11 +234,11 @@ class _Judged:
         shape = (len(scored.time), len(question.times))
         survival = np.broadcast_to(prediction.survival, shape)
         options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
-        coarse = slice(None, None, -_LOG_STEP)
+        at = question.log_times
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             log_score = censored_log_score(
-                scored.time, survival[:, coarse][:, ::-1], question.times[coarse][::-1], **options
+                scored.time, survival[:, at], question.times[at], **options
             )
             concordance = concordance_index(
                 scored.time,
@@ -255,7 +262,9 @@ def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
     return Prediction(prediction.quantiles[kept], prediction.survival[kept])
 
 
-def _compare(name: str, ours: _Judged, theirs: _Judged, scored: Scored) -> Rival:
+def _compare(
+    name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
+) -> Rival:
     weight = scored.weight
     loss = mean_by_level(theirs.rho, weight)
     difference = theirs.rho - ours.rho
@@ -264,9 +273,8 @@ def _compare(name: str, ours: _Judged, theirs: _Judged, scored: Scored) -> Rival
     return Rival(
         name,
         loss,
-        # A level that no prediction reaches before the horizon loses nothing.
-        np.divide(mean, loss, out=np.full(len(loss), np.nan), where=loss > 0.0),
-        np.divide(error, loss, out=np.full(len(loss), np.nan), where=loss > 0.0),
+        np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
+        np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         Skill.of(ours.errors, theirs.errors, None),
         theirs.log_score,
         theirs.concordance,
@@ -282,8 +290,8 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     both = marked[:, ends]
     within = (both >= scored.horizon) if scored.mirrored else (both <= scored.horizon)
     reached = within.all(axis=1)
-    if not reached.any():
-        return Coverage(nominal, np.nan, np.nan, np.nan, 0)
+    if reached.sum() < max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time)):
+        return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
     found = quantile_calibration(
         scored.time[reached],
         both[reached],
