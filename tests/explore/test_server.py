@@ -226,10 +226,20 @@ class TestScore:
         for table in (X[:100], X[:101]):
             parquet = io.BytesIO()
             table.to_parquet(parquet, index=False)
-            for body in (table.to_csv(index=False), parquet.getvalue()):
+            table.to_feather(feather := io.BytesIO())
+            for body in (table.to_csv(index=False), parquet.getvalue(), feather.getvalue()):
                 status, answer = post(server, "score?name=new", body)
                 assert status == (200 if len(table) == 100 else 413), answer
         assert answer["error"] == "new: has more than 100 rows; use cqrf predict"
+
+    def test_feather_that_unpacks_to_much_is_refused(self, server):
+        for rows, words in ((6_000_000, "more than 200,000 rows"), (100_000, "when decompressed")):
+            table = pd.DataFrame({f"x{j}": np.zeros(rows) for j in range(2)})
+            table.to_feather(feather := io.BytesIO(), compression="zstd", chunksize=rows)
+            assert len(feather.getvalue()) < 100_000
+            status, answer = post(server, "score?name=new", feather.getvalue())
+            assert status == 413
+            assert words in answer["error"]
 
     def test_parquet_that_unpacks_to_much_is_refused(self, server):
         wide = pd.DataFrame({f"x{j}": np.arange(20_000.0) // 100 for j in range(10)})

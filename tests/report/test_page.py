@@ -281,6 +281,15 @@ class TestWhatIsShown:
         for phrase in ("events seen", "censored", "10% time", "median time", "survival curve"):
             assert phrase in text
 
+    def test_the_bound_of_an_effect_is_the_end_of_the_record(self):
+        rng = np.random.default_rng(0)
+        X, event = rng.normal(size=(200, 1)), np.arange(200) < 60
+        time = np.where(event, rng.uniform(1.0, 5.0, 200), 8.0)
+        for censoring, sign, bound in (("right", 1.0, "beyond 8"), ("left", -1.0, "below -8")):
+            forest = fitted(X, sign * time, event, censoring=censoring)
+            page = forest.report(X, sign * time, event).html
+            assert f"Where a line or a point is missing, it lies {bound}." in page
+
     def test_effects_below_a_limit_are_bounds(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(300, 1))

@@ -217,17 +217,16 @@ def _draw_categories(subject: Subject, y: Axis, effect: Effect, cells: list[str]
 
 def _effect_text(subject: Subject, time: float) -> str:
     """Write a quantile of an averaged curve; where it has none, the end of the record."""
-    times = subject.forest.times_
+    observed = subject.forest.target_.observed
     known = bool(np.isfinite(time))
-    end = float(times[0] if subject.left else times[-1])
+    end = float(observed.min() if subject.left else observed.max())
     return bounded(time if known else end, known, subject.words)
 
 
 def _labels(subject: Subject, effect: Effect) -> list[str]:
     """Name the quantiles of a chart; one that is nowhere to be seen has its bound with it."""
-    unseen = np.asarray(np.isnan(effect.times).all(axis=0))
     bound = _effect_text(subject, np.nan)
     return [
-        f"{level:.0%} {subject.words.quantile}{f': {bound}' if absent else ''}"
-        for level, absent in zip(SHOWN, unseen, strict=True)
+        f"{level:.0%} {subject.words.quantile}{f': {bound}' if np.isnan(times).all() else ''}"
+        for level, times in zip(SHOWN, effect.times.T, strict=True)
     ]

@@ -283,13 +283,12 @@ def _open_binary(
         if kind == "parquet":
             file = pa.parquet.ParquetFile(stream)
             if limits is not None:
-                groups = range(file.metadata.num_row_groups)
-                size = sum(file.metadata.row_group(g).total_byte_size for g in groups)
-                limits.check_rows(file.metadata.num_rows, name)
-                limits.check_bytes(size, name)
+                _check_parquet(file, limits, name)
             schema = file.schema_arrow
             batches = file.iter_batches(batch_size=BLOCK_ROWS)
         elif stream.read(6) == b"ARROW1":
+            if limits is not None:
+                _check_feather(stream, limits, name)
             reader = pa.ipc.open_file(stream)
             schema = reader.schema
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -302,6 +301,27 @@ def _open_binary(
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
     return Table(name, _distinct(schema.names, name), batches, dialect, _text=False)
+
+
+def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> None:
+    """Refuse a file that tells of too much in its table of contents."""
+    contents = file.metadata
+    limits.check_rows(contents.num_rows, name)
+    groups = range(contents.num_row_groups)
+    limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
+
+
+def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
+    """Refuse a file of too many rows, or whose numbers take too much; text cannot be foreseen."""
+    from pyarrow.dataset import IpcFileFormat
+
+    rows = IpcFileFormat().make_fragment(pa.PythonFile(stream, "r")).count_rows()
+    limits.check_rows(rows, name)
+    stream.seek(0)
+    types = pa.ipc.open_file(stream).schema.types
+    width = sum(dtype.bit_width for dtype in types if pa.types.is_primitive(dtype))
+    limits.check_bytes(rows * width // 8, name)
+    stream.seek(0)
 
 
 def _open_csv(stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str) -> Table:
