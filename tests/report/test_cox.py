@@ -76,7 +76,7 @@ class TestCox:
 
     def test_cross_fitted_answers_do_not_see_their_row(self):
         Z, time, event = draw(n=100)
-        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5))
+        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
         answers = cross_fitted(Z, time, event, question, "right")
         moved = time.copy()
         moved[7] *= 50
@@ -88,7 +88,7 @@ class TestCox:
 
     def test_no_answer_where_one_fold_holds_all_events(self):
         Z, time, _ = draw(n=100)
-        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5))
+        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
         assert cross_fitted(Z, time, np.arange(100) == 3, question, "right") is None
 
 

@@ -347,7 +347,8 @@ class TestCautions:
     def draw(self, n=400, seed=0):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 3))
-        latent = np.exp(X[:, 0] + 0.3 * rng.normal(size=n))
+        # Not a straight line, or Cox regression would rightly do better.
+        latent = np.exp(np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=n))
         limit = rng.exponential(5.0, n)
         return rng, X, latent, limit
 

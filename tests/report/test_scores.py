@@ -107,7 +107,7 @@ class TestScore:
         target = Target.from_outcome(time, np.ones(2000, bool))
         truth = np.tile(-np.log1p(-LEVELS), (2000, 1))
         times = np.linspace(time.min(), time.max(), 30)
-        question = Question(LEVELS, time.max(), times)
+        question = Question(LEVELS, time.max(), times, np.arange(0, 30, 6))
         survival = np.exp(-np.tile(times, (2000, 1)))
         answers = Answers(
             question, time, np.ones(2000, bool), truth, np.ones_like(truth, bool), survival, False
@@ -206,9 +206,10 @@ def test_kaplan_meier_under_both_censorings(left):
     target = Target.from_outcome(sign * time, event, censoring="left" if left else "right")
     levels = np.array([0.7, 0.5]) if left else np.array([0.3, 0.5])
     times = np.sort(sign * (time + 0.5))
-    found = kaplan_meier(target, Question(levels, sign * 4.0, times))
+    found = kaplan_meier(target, Question(levels, sign * 4.0, times, np.arange(4)))
     right = kaplan_meier(
-        Target.from_outcome(time, event), Question(np.array([0.3, 0.5]), 4.0, time + 0.5)
+        Target.from_outcome(time, event),
+        Question(np.array([0.3, 0.5]), 4.0, time + 0.5, np.arange(4)),
     )
     np.testing.assert_allclose(found.quantiles, sign * right.quantiles)
     expected = 1.0 - right.survival[::-1] if left else right.survival

@@ -37,7 +37,8 @@ def censored_log_score(
     There are no weights: the score is proper if censoring is independent of T given the features,
     also where it depends on these and one censoring curve for all rows is wrong. Curves are taken
     to be 1 at the first time, where the first interval begins that earlier events belong to as
-    well, and straight between the times; ten intervals or so do.
+    well, and straight between the times. A few intervals do: with many of them the score is mostly
+    about how rough curves are.
 
     Parameters
     ----------

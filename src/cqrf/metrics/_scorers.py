@@ -290,7 +290,8 @@ def make_quantile_scorer(
     metric : str, default="brier_skill"
         "brier_skill": `brier_skill_score`, which is also ``forest.score``.
         "neg_integrated_brier_score": `integrated_brier_score` up to the horizon.
-        "censored_log_score": `censored_log_score` in ten intervals up to the horizon.
+        "censored_log_score": `censored_log_score` between the quartiles of the events up to the
+        horizon.
         "d2" or "neg_pinball_loss": `d2_censored_pinball_score`, `censored_pinball_loss`.
         "concordance" or "concordance_ipcw": Harrell's `concordance_index`, Uno's
         `concordance_index_ipcw`, of the restricted means up to the horizon.

@@ -73,10 +73,10 @@ def _curves(subject: Subject) -> str:
     ]
     head = ("", "integrated Brier score", "saved by the forest", "concordance", "log score")
     text = (
-        f"Whole curves, {subject.how_far}: {subject.words.outcomes} and predictions beyond count "
+        f"Whole curves, {subject.how_far}: {subject.words.outcomes} and predictions past it count "
         "as that. A lower Brier score is better, and a higher concordance and log score. The log "
-        "score needs no weights and holds also where censoring depends on the features; ± is a "
-        "standard error."
+        f"score needs no weights and holds also where {subject.words.censoring} depends on the "
+        "features; ± is a standard error."
     )
     return Table("Scores of whole curves", head, rows).html() + paragraph(text)
 
