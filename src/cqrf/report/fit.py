@@ -145,7 +145,7 @@ def _loss(subject: Subject) -> str:
     table = Table("Numbers: loss by quantile", head, rows)
     caption = (
         f"Pinball loss, {subject.how_far}: lower is better. Kaplan-Meier ignores the features, and "
-        "where all predictions lie beyond the horizon there is nothing to lose. "
+        "where all predictions lie past the horizon there is nothing to lose. "
         + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
     )
     return figure(chart, caption, table)
@@ -154,7 +154,7 @@ def _loss(subject: Subject) -> str:
 def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
     middle = len(LEVELS) // 2
     if not np.isfinite(saving[middle]):
-        return f"The median lies beyond the horizon for {name}."
+        return f"The median lies past the horizon for {name}."
     more = "less" if saving[middle] >= 0 else "more"
     return (
         f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
