@@ -63,7 +63,9 @@ def test_refused_with_the_option_that_reads_it(cells, dialect, words):
     assert "if the column holds words, --category x" in str(caught.value)
 
 
-@pytest.mark.parametrize("cells", [["1,2b", "2b", "3.5"], ["a,b", "c"], ["A1", "B2"], ["1, 2", "3;4"]])
+@pytest.mark.parametrize(
+    "cells", [["1,2b", "2b", "3.5"], ["a,b", "c"], ["A1", "B2"], ["1, 2", "3;4"]]
+)
 def test_words_with_commas_and_points_stay_words(cells):
     assert kind_of(block_of(cells), "x") == "text"
 
