@@ -523,3 +523,25 @@ class TestInterrupts:
         assert command.returncode == 130
         assert errors.strip() == "cqrf: interrupted"
         assert list(tmp_path.iterdir()) == []
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
+
+
+def test_the_guide_quotes_what_is_said(tmp_path):
+    rows = [f"{i},{i * 7 % 31},{i % 2},{20 + i % 13}" for i in range(20)]
+    head = "id,days,died,age"
+    cases = {
+        "--drop Age": ([head, *rows], ("--drop", "Age")),
+        "'n.a.'": ([head, *rows[:16], "17,3,1,n.a.", *rows], ()),
+        "'3,14'": ([head + ",bmi", *(f'{row},"3,14"' for row in rows)], ()),
+    }
+    quoted = [line for line in GUIDE.read_text().splitlines() if line.startswith("cqrf: ")]
+    assert len(quoted) == len(cases)
+    for words, (lines, arguments) in cases.items():
+        (tmp_path / "patients.csv").write_text("\n".join(lines))
+        done = cqrf(
+            *("fit", "patients.csv", "--time", "days", "--event", "died", *arguments), cwd=tmp_path
+        )
+        (expected,) = [line for line in quoted if words in line]
+        assert one_line(done) == expected
