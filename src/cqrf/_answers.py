@@ -153,7 +153,13 @@ class FittedForest(RegressorMixin, BaseEstimator):
         )
         return answers[:, 0] if scalar else answers
 
-    def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
+    def identified(
+        self,
+        X: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        conditional_after: float | ArrayLike | None = None,
+    ) -> NDArray[np.bool_]:
         """Tell which quantiles the censored data identify.
 
         Parameters
@@ -162,6 +168,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels; `default_quantiles` if not given.
+        conditional_after : float or array-like of shape (m,), optional
+            As in `predict`.
 
         Returns
         -------
@@ -170,11 +178,16 @@ class FittedForest(RegressorMixin, BaseEstimator):
             returns there is a bound, not an estimate.
         """
         levels, scalar = self._levels(quantiles)
+        features = self._encode(X)
+        after = check_condition(conditional_after, features.shape[0])
         identified = self._by_blocks(
-            self._encode(X),
+            features,
             len(levels),
-            lambda estimation, _: estimation.quantiles(
-                levels, solver=self.solver, interpolation=self.interpolation
+            lambda estimation, rows: estimation.quantiles(
+                levels,
+                solver=self.solver,
+                interpolation=self.interpolation,
+                conditional_after=None if after is None else after[rows],
             )[1],
         )
         return identified[:, 0] if scalar else identified

@@ -28,6 +28,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between them."""
 
     name = "numbers"
+    example = "6,12,24"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -36,15 +37,21 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(float(part) for part in value.split(","))
+            numbers = tuple(float(part) for part in value.split(","))
         except ValueError:
-            self.fail(f"{value!r} is not a list of numbers such as 0.1,0.5,0.9", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers such as {self.example}", param, ctx)
+        if any(number - number != 0.0 for number in numbers):
+            self.fail(f"{value!r} is not a list of finite numbers", param, ctx)
+        if len(set(numbers)) < len(numbers):
+            self.fail("a number is given twice", param, ctx)
+        return numbers
 
 
 class Levels(Numbers):
     """Levels of quantiles with commas between them."""
 
     name = "levels"
+    example = "0.1,0.5,0.9"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -54,8 +61,6 @@ class Levels(Numbers):
         for level in levels:
             if not 0.0 < level < 1.0:
                 self.fail(f"{level:g} does not lie between 0 and 1", param, ctx)
-        if len(set(levels)) < len(levels):
-            self.fail("a level is given twice", param, ctx)
         return levels
 
 
@@ -255,8 +260,11 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
+            from cqrf.tables._errors import meant
+
+            hint = meant(name, known)
             raise click.BadParameter(
-                f"{setting!r} is not NAME=VALUE with one of the names {', '.join(known)}",
+                f"{setting!r} is not NAME=VALUE; {hint}the names are {', '.join(known)}",
                 param_hint="--set",
             )
         try:
