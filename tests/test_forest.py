@@ -404,15 +404,6 @@ class TestAgainstTwins:
         expected = [twins.restricted_mean(TIME, EVENT, w, horizon) for w in weights]
         np.testing.assert_allclose(forest.predict_rmst(X_TEST, horizon), expected, rtol=1e-12)
 
-    @pytest.mark.parametrize("horizon", [-1.0, 0.5, 3.0, 8.0, 1e3])
-    def test_restricted_mean_under_left_censoring(self, horizon):
-        model = fitted(censoring="left")
-        means = model.predict_rmst(X_TEST, horizon)
-        for mean, S in zip(means, model.predict_survival_function(X_TEST), strict=True):
-            # What probability lies below all weighted times is put on the smallest of them.
-            mass = -np.diff(np.concatenate([[1.0], S.y]))
-            np.testing.assert_allclose(mean, mass @ np.minimum(S.x, horizon), rtol=1e-12)
-
 
 class TestCurves:
     @pytest.mark.parametrize("censoring", ["right", "left"])

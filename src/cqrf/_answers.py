@@ -275,8 +275,14 @@ class FittedForest(RegressorMixin, BaseEstimator):
     def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
         r"""Predict the restricted mean E[min(T, horizon)].
 
-        For positive times it is the area :math:`\int_0^h S(t)\,dt`. Where S is not known up to
-        the horizon, its last value is carried on.
+        It is :math:`t_1 + \int_{t_1}^h S(t)\,dt`, the area under the curve of
+        `predict_survival_function` from the smallest training time :math:`t_1` on, or the horizon
+        where that is smaller. Without left censoring S is one before :math:`t_1`, so that for
+        positive times it is the area :math:`\int_0^h S(t)\,dt`.
+
+        Where S is not known up to the horizon, its last value is carried on. Under left censoring
+        its first value is carried on down to :math:`t_1`, and the probability that is left below
+        counts as :math:`t_1`: the mean is not smaller than that of T.
 
         Parameters
         ----------
