@@ -51,8 +51,10 @@ def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
         return "boolean"
     if _dates(known) is not None:
         return "date"
-    numeric = looks_numeric(pc.utf8_trim_whitespace(known), block.dialect)
-    if pc.mean(numeric.cast(pa.float64())).as_py() >= _MOSTLY:
+    # Of every category once: there are few of them, and patterns take long.
+    different, counts = pc.value_counts(pc.utf8_trim_whitespace(known)).flatten()
+    numeric = looks_numeric(different, block.dialect)
+    if (pc.sum(counts.filter(numeric)).as_py() or 0) >= _MOSTLY * len(known):
         raise _not_a_number(block, name, cells, learned=learned)
     if pc.mean(pc.match_substring_regex(known, _OTHER_DATE).cast(pa.float64())).as_py() >= _MOSTLY:
         hint = f", or leave the column out with --drop {quote(name)}" if learned else ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cqrf.tables.columns import Kind, numbers
@@ -16,6 +14,7 @@ from cqrf.tables.reading import Block
 _LEAST_ROWS = 10
 # Beyond this share of different values, text tells rows apart and not kinds of them.
 _MOSTLY = 0.9
+_FEW = 1000
 # What pandas calls an index that was written without a name; R writes the empty text.
 _UNNAMED = r"Unnamed: \d+(_level_\d+)?|__index_level_\d+__|"
 _CALLED_ID = (
@@ -43,11 +42,11 @@ def names_rows(block: Block, name: str, kind: Kind) -> str | None:
         return None
     if kind == "text" and len(cells.unique()) > _MOSTLY * len(cells):
         return "has another text in almost every row, as a name or an identifier"
-    if kind == "number" and _all_different(cells):
+    if kind == "number":
         values = numbers(block, name)
-        if numbers_rows(values):
+        if _numbers_rows(values):
             return "numbers the rows"
-        if re.fullmatch(_CALLED_ID, name) and _whole(values):
+        if re.fullmatch(_CALLED_ID, name) and _different_integers(values):
             return "holds another number in every row, and is called an identifier"
     return None
 
@@ -56,22 +55,19 @@ def may_name_rows(block: Block, name: str, kind: Kind) -> bool:
     """Whether a column that is learned from could be an identifier nevertheless."""
     if kind != "number":
         return False
-    cells = block.column(name)
     if re.fullmatch(_CALLED_ID, name):
         return True
-    if len(cells) < 2 * _LEAST_ROWS or not _all_different(cells):
-        return False
-    return _whole(numbers(block, name))
+    return block.n_rows >= 2 * _LEAST_ROWS and _different_integers(numbers(block, name))
 
 
-def numbers_rows(values: NDArray[np.float64]) -> bool:
+def _numbers_rows(values: NDArray[np.float64]) -> bool:
     """Whether values are 0, 1, 2, ... or 1, 2, 3, ... from row to row."""
     return values[0] in (0.0, 1.0) and bool((np.diff(values) == 1.0).all())
 
 
-def _all_different(cells: pa.Array) -> bool:
-    return bool(cells.null_count == 0 and pc.count_distinct(cells).as_py() == len(cells))
-
-
-def _whole(values: NDArray[np.float64]) -> bool:
-    return bool((values == np.floor(values)).all())
+def _different_integers(values: NDArray[np.float64]) -> bool:
+    """Whether all values are there, whole and different; most columns are told from few of them."""
+    return all(
+        bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
+        for part in (values[:_FEW], values)
+    )
