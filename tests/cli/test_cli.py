@@ -67,6 +67,29 @@ class TestGolden:
         assert done.returncode == 0, done.stderr
         golden("evaluate.txt", done.stdout)
 
+    def test_evaluate_recognises_the_training_table(self, folder):
+        done = cqrf("evaluate", "congress.cqrf", "congress.csv", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "scored up to" in done.stdout
+        assert "100% of these rows are among those that the model was trained on" in done.stderr
+        new = pd.read_csv(folder / "congress.csv")
+        new["time"] += 0.5
+        new.to_csv(folder / "shifted.csv", index=False)
+        done = cqrf("evaluate", "congress.cqrf", "shifted.csv", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "trained on" not in done.stderr
+
+    def test_evaluate_up_to_a_horizon(self, folder, forest):
+        done = cqrf("evaluate", "congress.cqrf", "--horizon", 8, "--json", cwd=folder)
+        told = json.loads(done.stdout)
+        assert told["horizon"] == 8.0
+        assert told["score"] == pytest.approx(forest.oob_score(horizon=8.0))
+        late = [row for row in told["quantiles"] if row["quantile"] == 0.95]
+        assert late[0]["saving"] is None
+        done = cqrf("evaluate", "congress.cqrf", "--time", "time", cwd=folder)
+        assert done.returncode == 2
+        assert "--time needs a table" in done.stderr
+
 
 class TestPredict:
     def test_quantiles_are_the_forest_s(self, folder, forest, X):

@@ -63,12 +63,17 @@ def command(
     from cqrf.forest import CensoredQuantileForest
     from cqrf.report.answers import Question, out_of_bag, predicted, share_trained_on
     from cqrf.report.scores import kaplan_meier, score
-    from cqrf.tables import Features, TableError, open_table, read_features, read_outcome
+    from cqrf.tables import (
+        Features,
+        OutcomeColumns,
+        TableError,
+        open_table,
+        read_features,
+        read_outcome,
+    )
 
-    if (table is None) != (columns is None):
-        raise click.UsageError(
-            "a table needs --time, and --time needs a table", click.get_current_context()
-        )
+    if table is None and columns is not None:
+        raise click.UsageError("--time needs a table", click.get_current_context())
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
     question = Question.about(
@@ -78,7 +83,12 @@ def command(
     if table is None:
         answers = out_of_bag(forest, question)
     else:
-        assert columns is not None
+        columns = columns or OutcomeColumns.of_forest(forest)
+        if columns is None:
+            raise click.UsageError(
+                "a table needs --time: the model does not know its name",
+                click.get_current_context(),
+            )
         if columns.left != forest.target_.mirrored:
             hint = "give" if forest.target_.mirrored else "leave out"
             raise TableError(
@@ -86,6 +96,8 @@ def command(
             )
         block = open_table(table, dialect).read()
         outcome = read_outcome(block, columns)
+        for text in outcome.notes:
+            note(f"{block.file}: {text}", quiet)
         features = Features.of_forest(forest, list(block.columns), block.file)
         X = read_features(block, features)
         X = X[outcome.kept] if isinstance(X, np.ndarray) else X.iloc[outcome.kept]
