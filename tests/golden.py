@@ -71,7 +71,9 @@ def main():
     X, y, event, weight = draw(100, seed=0)
     test, *_ = draw(6, seed=1)
     for name, params in FORESTS.items():
-        forest = CensoredQuantileForest(12, random_state=0, **params).fit(X, y, event, weight)
+        forest = CensoredQuantileForest(12, random_state=0, **params).fit(
+            X, y, event, sample_weight=weight
+        )
         if name in ("right", "left"):
             forest.calibrate(*draw(60, seed=2)[:3])
         forest.outcome_labels_ = OutcomeLabels("T", "died", "days")

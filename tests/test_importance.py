@@ -40,7 +40,7 @@ def fitted(sample_weight=None, **parameters):
         "random_state": 0,
     }
     model = CensoredQuantileForest(**(defaults | parameters))
-    return model.fit(X, TIME, EVENT, sample_weight)
+    return model.fit(X, TIME, EVENT, sample_weight=sample_weight)
 
 
 def out_of_bag_weights(model, data, sample_weight):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cqrf._checks import check_quantiles
 from cqrf._files import require
-from cqrf._growing import CRITERIA, GrowOptions, pool_size
+from cqrf._growing import CRITERIA, MOST_CUTS, GrowOptions, pool_size
 from cqrf.features import FeatureEncoder
 from cqrf.labels import OutcomeLabels
 
@@ -53,9 +53,6 @@ _LIST_ITEMS: dict[str, tuple[type, ...]] = {
     "default_quantiles": (float,),
     "categorical_features": (int, str, bool),
 }
-# A file must not ask for more threads than any machine has.
-_MAX_JOBS = 1024
-
 _OPTION_TYPES = {"rule": str, "replace": bool, "honest": bool}
 # Types of the values of a categorical column. "object" is text, or values of several types.
 _CATEGORY_TYPES: dict[str, tuple[type, ...]] = {
@@ -123,8 +120,7 @@ def check_params(params: object, *, has_points: bool) -> None:
             type(value) in types and all(type(item) in _LIST_ITEMS[name] for item in items),
             f"parameter {name} cannot be stored with the value {value!r}",
         )
-    jobs, state = params["n_jobs"], params["random_state"]
-    require(jobs is None or abs(jobs) <= _MAX_JOBS, f"n_jobs must be within {_MAX_JOBS}")
+    state = params["random_state"]
     require(state is None or 0 <= state < 2**32, "random_state must lie in [0, 2**32)")
     require(
         params["censoring_curve"] != "kernel" or has_points,
@@ -148,7 +144,7 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
     size = options["group_size"]
     require(1 <= size < 2**31, f"option group_size must lie in [1, 2**31), not {size}")
     limits = {
-        "n_thresholds": (0, 2**31 - 1),
+        "n_thresholds": (0, MOST_CUTS),
         "min_samples_split": (2, 2**32 - 1),
         "min_samples_leaf": (1, 2**32 - 1),
         "max_depth": (1, 2**32 - 1),

@@ -125,7 +125,7 @@ class Model:
     outcome_labels: OutcomeLabels
 
 
-def write_model(path: str | os.PathLike[str], model: Model) -> None:
+def write_model(path: str | os.PathLike[str], model: Model, verbose: int) -> None:
     """Store a model in one file, which is replaced whole or not at all."""
     params = plain_params(model.params)
     check_params(params, has_points=model.kernel is not None)
@@ -160,13 +160,13 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         found = model.calibration
         header["calibration"] = {"n_rows": found.n_rows, "out_of_bag": found.out_of_bag}
         arrays |= zip(_CALIBRATION, (found.level, found.below, found.above), strict=True)
-    write_file(path, header, arrays, SCHEMA)
+    write_file(path, header, arrays, SCHEMA, verbose)
 
 
-def read_model(path: str | os.PathLike[str]) -> Model:
+def read_model(path: str | os.PathLike[str], verbose: int) -> Model:
     """Read a model, its arrays mapped from the file; `ModelFileError` if anything is unsound."""
     with refusing(path):
-        version, header, arrays = read_file(path, _schema)
+        version, header, arrays = read_file(path, _schema, verbose)
         upgrade(header, version)
         require(tuple(header) == _HEADER_KEYS, f"the header must have the keys {_HEADER_KEYS}")
         for name in SCHEMA:
@@ -195,7 +195,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
             binner=binner,
             bins=arrays["bins"],
             target=target,
-            trees=_trees(header["seed"], arrays, options, target),
+            trees=_trees(header["seed"], arrays, options, target, verbose),
             kernel=kernel,
             leaf_size_path=_leaf_size_path(arrays, options),
             calibration=_calibration(header["calibration"], arrays),
@@ -248,7 +248,11 @@ def _members(arrays: dict[str, NDArray[Any]], event: NDArray[np.uint8]) -> Membe
 
 
 def _trees(
-    seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, target: Target
+    seed: object,
+    arrays: dict[str, NDArray[Any]],
+    options: GrowOptions,
+    target: Target,
+    verbose: int,
 ) -> Trees:
     require(type(seed) is int and 0 <= seed < 2**63, "seed is out of range")
     room = pool_size(target.n, options.group_size)
@@ -268,7 +272,8 @@ def _trees(
         seed=seed,  # type: ignore[arg-type]
     )
     # Kept as the cached property would keep it: checked once, with a line for those who wait.
-    with late_bar(len(trees.node_offset), "checking trees", seconds=0.5) as update:
+    n_steps = len(trees.node_offset)
+    with late_bar(n_steps, "checking trees", enabled=verbose > 0, seconds=0.5) as update:
         vars(trees)["engine"] = trees.check(update)
     require(len(trees) % options.group_size == 0, "the last group of trees is not complete")
     return trees

@@ -39,6 +39,12 @@ def server(forest):
         server.shutdown()
 
 
+def test_features_without_names_are_called_as_everywhere():
+    X, y = np.random.default_rng(0).uniform(size=(30, 2)), np.arange(30.0)
+    forest = CensoredQuantileForest(2, random_state=0).fit(X, y)
+    assert [control.name for control in make_controls(forest)] == ["x0", "x1"]
+
+
 def ask(server, path, method="GET", body=None, token=None, **headers):
     connection = http.client.HTTPConnection(ADDRESS, server.server_port, timeout=30)
     token = server.token if token is None else token
@@ -112,7 +118,9 @@ class TestPredict:
         }
         X = pd.DataFrame(cells)
         np.testing.assert_array_equal(answer["quantiles"], forest.predict(X, [0.1, 0.5, 0.9])[0])
-        np.testing.assert_array_equal(answer["interval"], forest.predict_interval(X, 0.9)[0])
+        np.testing.assert_array_equal(
+            answer["interval"], forest.predict_interval(X, 0.9, unreached="clip")[0]
+        )
         assert answer["identified"] == forest.identified(X, [0.1, 0.5, 0.9])[0].tolist()
         assert "<svg" in answer["figure"]
 

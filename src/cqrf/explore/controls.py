@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.forest import CensoredQuantileForest
+from cqrf.importance import feature_names
 from cqrf.report.charts import number
 
 
@@ -76,11 +77,9 @@ class Control:
 
 def make_controls(forest: CensoredQuantileForest) -> list[Control]:
     """Make a control for every feature, from what a model file knows of the training data."""
-    names = getattr(forest, "feature_names_in_", None)
     known = dict(forest._encoder.categories)
     found = []
-    for j in range(forest.n_features_in_):
-        name = f"x{j + 1}" if names is None else str(names[j])
+    for j, name in enumerate(feature_names(forest)):
         bins = forest._bins[:, j]
         present = bins[bins < forest._binner.n_bins[j]]
         may_miss = len(present) < len(bins)

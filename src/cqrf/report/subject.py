@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
+from cqrf._checks import check_same_rows
 from cqrf._colours import colour_of_level
 from cqrf._words import Words, words_for
 from cqrf.forest import CensoredQuantileForest
