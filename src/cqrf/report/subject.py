@@ -70,6 +70,7 @@ class Subject:
         time_name: str | None,
     ) -> Subject:
         """Check the data as `fit` does; without a name an outcome is a time, or a value."""
+        check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
         features = forest._encode(X)
         matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
