@@ -115,6 +115,7 @@ class ExplainedForest(FittedForest):
         *,
         title: str = "Report",
         time_name: str | None = None,
+        horizon: float | str = "auto",
         verbose: int = 0,
     ) -> Report:
         """Make a page on the data, the fit, the features and their effects, and what to beware of.
@@ -133,6 +134,8 @@ class ExplainedForest(FittedForest):
         time_name : str, optional
             What the outcome is called, such as ``"days"``; by default ``"time"``, or ``"value"``
             under left censoring.
+        horizon : "auto" or float, default="auto"
+            The time up to which is scored; "auto" is `horizon_`.
         verbose : int, default=0
             Whether to show a progress bar.
 
@@ -145,7 +148,16 @@ class ExplainedForest(FittedForest):
         from cqrf.report import make_report
 
         check_is_fitted(self)
-        return make_report(self, X, y, event, title=title, time_name=time_name, verbose=verbose)
+        return make_report(
+            self,
+            X,
+            y,
+            event,
+            title=title,
+            time_name=time_name,
+            horizon=horizon,
+            verbose=verbose,
+        )
 
     def _repr_html_inner(self) -> str:
         return notebook_html(self)

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cqrf.cli.options import Levels, common, jobs, note, print_json, takes_dialect, takes_outcome
+from cqrf.cli.options import (
+    Levels,
+    common,
+    jobs,
+    note,
+    print_json,
+    takes_dialect,
+    takes_horizon,
+    takes_outcome,
+)
 
 if TYPE_CHECKING:
     from cqrf.report.scores import Scores
@@ -27,11 +36,7 @@ _TRAINED_ON = 0.5
     show_default=True,
     help="Levels to score.",
 )
-@click.option(
-    "--horizon",
-    type=float,
-    help="Time up to which is scored [default: as far as the training record allows].",
-)
+@takes_horizon
 @takes_dialect
 @jobs
 @common

@@ -75,6 +75,11 @@ def common(function: Function) -> Function:
     return function
 
 
+takes_horizon = click.option(
+    "--horizon",
+    type=float,
+    help="Time up to which is scored [default: as far as the training record allows].",
+)
 jobs = click.option(
     "-j", "--jobs", type=int, default=-1, show_default=True, help="Threads; -1: all cores."
 )

@@ -62,7 +62,7 @@ class Effect:
 def measure_importance(subject: Subject) -> Importance:
     """Measure the importance of the features for the whole curves, out-of-bag."""
     repeats = 3 if subject.forest.target_.n < _REPEATED_BELOW else 1
-    return subject.forest.oob_importance(n_repeats=repeats, random_state=0)
+    return subject.forest.oob_importance(n_repeats=repeats, random_state=0, horizon=subject.horizon)
 
 
 def measure_effects(subject: Subject, order: NDArray[np.int64]) -> list[Effect]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cqrf import _engine
 from cqrf._checks import check_same_rows
 from cqrf._colours import colour_of_level
+from cqrf._horizon import read_horizon
 from cqrf._words import Words, words_for
 from cqrf.forest import CensoredQuantileForest
 from cqrf.importance import feature_names
@@ -50,6 +51,8 @@ class Subject:
         Outcomes.
     title, time_name : str
         For the page.
+    horizon : float
+        The time up to which is scored.
     """
 
     forest: CensoredQuantileForest
@@ -58,6 +61,7 @@ class Subject:
     event: NDArray[np.bool_]
     title: str
     time_name: str
+    horizon: float
 
     @classmethod
     def from_data(
@@ -68,6 +72,7 @@ class Subject:
         event: Any,
         title: str,
         time_name: str | None,
+        horizon: float | str = "auto",
     ) -> Subject:
         """Check the data as `fit` does; without a name an outcome is a time, or a value."""
         check_same_rows(X=X, y=y, event=event)
@@ -84,7 +89,7 @@ class Subject:
         if not seen.any():
             raise ValueError("event is never True: there is nothing to score")
         name = time_name or words_for(forest.target_.censoring).outcome
-        return cls(forest, matrix, time, seen, title, name)
+        return cls(forest, matrix, time, seen, title, name, read_horizon(horizon, forest.target_))
 
     @property
     def n(self) -> int:
@@ -170,12 +175,12 @@ class Subject:
     @property
     def how_far(self) -> str:
         """How far is scored, in words."""
-        return self.words.scored.format(self.forest.outcome_labels_.write(self.question.horizon))
+        return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
 
     @cached_property
     def question(self) -> Question:
-        """What is asked of every row, as far as the training record allows."""
-        return Question.about(self.forest, LEVELS)
+        """What is asked of every row, and how far."""
+        return Question.about(self.forest, LEVELS, self.horizon)
 
     @cached_property
     def answers(self) -> Answers:
