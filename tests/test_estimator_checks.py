@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_regression
 from sklearn.metrics import r2_score
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cqrf import CensoredQuantileForest
@@ -58,6 +59,11 @@ def test_estimator(estimator, check):
 @pytest.mark.parametrize("forest", EVERY_ROW_IN_EVERY_TREE, ids=repr)
 def test_nothing_is_expected_to_fail(forest):
     assert expected_failures(forest) == {}
+
+
+@pytest.mark.parametrize("forest", EVERY_ROW_IN_EVERY_TREE + ROWS_ARE_DRAWN, ids=repr)
+def test_no_poor_score_is_asked_to_be_excused(forest):
+    assert get_tags(forest).regressor_tags.poor_score is False
 
 
 @pytest.mark.parametrize("decimals", [0, 6])

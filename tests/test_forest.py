@@ -13,14 +13,16 @@ import sklearn
 import twins
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.metrics import d2_pinball_score
+from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cqrf
-from cqrf import CensoredQuantileForest, StepFunction, Surv, _engine
+from cqrf import CensoredQuantileForest, StepFunction, Surv, _blocks, _engine
+from cqrf._brier import scoring_times
 from cqrf.datasets import make_aft
+from cqrf.metrics import concordance_index
 
 LEVELS = [0.9, 0.05, 0.5, 1 / 3, 0.75]
 CRITERIA = ["distribution", "random", "mse", "quantile", "logrank"]
@@ -154,7 +156,10 @@ class TestShapesAndTypes:
         assert found.shape == (25, 120)
         assert found.dtype == np.float64
         assert found.has_sorted_indices
-        assert isinstance(forest.score(X_TEST, np.ones(25)), float)
+        assert isinstance(forest.score(X_TEST, np.ones(25), np.ones(25)), float)
+        risk = forest.predict_risk(X_TEST)
+        assert risk.shape == (25,)
+        assert risk.dtype == np.float64
 
     def test_oob_predict(self):
         model = fitted(bootstrap=True)
@@ -740,47 +745,226 @@ class TestWithoutCensoring:
         assert model.identified(X_TEST, LEVELS).all()
         assert (model.predict_censoring_function(X_TEST, return_array=True) == 1.0).all()
 
-    @pytest.mark.parametrize("alpha", [0.25, 0.5])
-    def test_score_is_scikit_learns(self, alpha):
-        model = fitted(event=None, default_quantiles=alpha)
-        s = np.random.default_rng(5).uniform(0.5, 2.0, 120)
-        predicted = model.predict(X)
-        assert model.score(X, TIME) == d2_pinball_score(TIME, predicted, alpha=alpha)
-        np.testing.assert_allclose(
-            model.score(X, TIME, sample_weight=s),
-            d2_pinball_score(TIME, predicted, alpha=alpha, sample_weight=s),
-            rtol=1e-12,
-        )
+    def test_score_is_the_crps_beside_that_of_the_empirical_law(self):
+        # Nothing is censored: the continuous ranked probability score of curves that are steps.
+        model = fitted(event=None)
+        assert model.horizon_ == TIME.max()
+        w, s = model.forest_weights(X).toarray(), np.random.default_rng(5).uniform(0.5, 2.0, 120)
 
-    def test_score_is_the_mean_over_levels(self):
-        model = fitted(event=None, default_quantiles=[0.2, 0.7])
-        each = [
-            d2_pinball_score(TIME, model.predict(X, alpha), alpha=alpha) for alpha in (0.2, 0.7)
-        ]
-        np.testing.assert_allclose(model.score(X, TIME), np.mean(each), rtol=1e-12)
+        def crps(weights):
+            apart = np.abs(TIME[:, None] - TIME)
+            return weights @ apart.T, np.einsum("ij,jk,ik->i", weights, apart, weights) / 2
+
+        (ours, own), (theirs, other) = crps(w), crps(np.full((120, 120), 1 / 120))
+        ours, theirs = np.diag(ours) - own, np.diag(theirs) - other
+        # The score looks at 128 times.
+        expected = 1 - ours.mean() / theirs.mean()
+        assert model.score(X, TIME) == pytest.approx(expected, abs=0.003)
+        expected = 1 - (s @ ours) / (s @ theirs)
+        assert model.score(X, TIME, sample_weight=s) == pytest.approx(expected, abs=0.003)
+
+
+def slow_score(model, survival, time, event, sample_weight=None, horizon=None):
+    """1 - IBS / IBS of Kaplan-Meier, by loops over rows and times; all as under right censoring."""
+    target = model.target_
+    sign = -1.0 if target.mirrored else 1.0
+    # Left censored times were the negated ones.
+    train = TIME, EVENT, model_weights(model)
+    h = model.horizon_ if horizon is None else horizon
+    times = scoring_times(target, h)
+    before = twins.censoring_before(*train)
+    t, *_, S, _, _ = twins.kaplan_meier(*train)
+    s = np.ones(len(time)) if sample_weight is None else sample_weight
+    scores = []
+    for k, at in enumerate(times):
+        # P(T > t) is 1 - P(-T >= -t).
+        reached = t < -at if target.mirrored else t <= at
+        marginal = ([1.0, *S[reached]])[-1]
+        marginal = 1 - marginal if target.mirrored else marginal
+        errors = np.zeros((len(time), 2))
+        for i, (y, seen) in enumerate(zip(sign * time, event, strict=True)):
+            weight, come = twins.known_by(sign * at, y, seen, before, including=not target.mirrored)
+            later = come if target.mirrored else not come
+            errors[i] = weight * (np.array([survival[i, k], marginal]) - later) ** 2
+        scores.append(s @ errors / s.sum())
+    ours, theirs = (twins.integral(column, times) for column in np.transpose(scores))
+    return 1 - ours / theirs
+
+
+def model_weights(model):
+    """Sample weights of the training rows."""
+    weight = model.target_.weight
+    return np.ones(120) if weight is None else model.target_.by_row(weight, 0.0)
 
 
 class TestScore:
-    def test_censored_rows_hand_their_weight_on(self, forest):
-        data, time, event = draw(seed=6, n=80)
-        # G(t-) from the training data; no ties, so the order of events and censorings is clear.
-        t, *_, G, _ = twins.kaplan_meier(TIME, EVENT, np.ones(120))
-        before = np.array([np.prod([1.0, *G[t < u][-1:]]) for u in time])
-        v = np.where(event, 1 / before, 0.0)
-        expected = d2_pinball_score(time, forest.predict(data), alpha=0.5, sample_weight=v)
-        np.testing.assert_allclose(forest.score(data, time, event), expected, rtol=1e-12)
-        structured = Surv.from_arrays(event, time)
-        np.testing.assert_allclose(forest.score(data, structured), expected, rtol=1e-12)
-        s = np.random.default_rng(5).uniform(0.5, 2.0, 80)
-        np.testing.assert_allclose(
-            forest.score(data, structured, sample_weight=s),
-            d2_pinball_score(time, forest.predict(data), alpha=0.5, sample_weight=s * v),
-            rtol=1e-12,
-        )
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    @pytest.mark.parametrize("ties", [False, True])
+    def test_against_the_twin(self, ties, censoring, weighted):
+        sign = -1.0 if censoring == "left" else 1.0
+        s = np.random.default_rng(3).uniform(0.5, 2.0, 120) if weighted else None
+        model = CensoredQuantileForest(**SMALL, censoring=censoring)
+        model.fit(X, sign * TIME, EVENT, sample_weight=s)
+        data, time, event = draw(seed=6, n=80, ties=ties)
+        s = np.random.default_rng(5).uniform(0.5, 2.0, 80) if weighted else None
+        for h in (None, sign * 3.0, sign * TIME.max()):
+            times = scoring_times(model.target_, model.horizon_ if h is None else h)
+            survival = model.predict_survival_function(data, times=times)
+            expected = slow_score(model, survival, sign * time, event, s, h)
+            horizon = "auto" if h is None else h
+            found = model.score(data, sign * time, event, s, horizon=horizon)
+            np.testing.assert_allclose(found, expected, rtol=1e-11)
+            y = Surv.from_arrays(event, sign * time)
+            assert model.score(data, y, sample_weight=s, horizon=horizon) == found
 
-    def test_nothing_but_censored_rows(self, forest):
-        with pytest.warns(UserWarning, match="uncensored"):
-            assert np.isnan(forest.score(X_TEST, np.ones(25), np.zeros(25)))
+    def test_times_lie_between_the_first_one_and_the_horizon(self, forest):
+        times = scoring_times(forest.target_, forest.horizon_)
+        assert times[0] == TIME.min()
+        assert times[-1] == forest.horizon_ == twins.horizon(TIME, EVENT)
+        assert 100 < len(times) <= 128
+        assert np.diff(times).max() <= (times[-1] - times[0]) / 63 * (1 + 1e-12)
+
+    def test_blocks_give_the_same_bits(self, forest, monkeypatch):
+        data, time, event = draw(seed=6, n=80)
+        expected, risk = forest.score(data, time, event), forest.predict_risk(data)
+        monkeypatch.setattr(_blocks, "_VALUES_PER_BLOCK", 1000)
+        monkeypatch.setattr(_blocks, "_FEWEST_ROWS", 1)
+        assert forest.score(data, time, event) == expected
+        np.testing.assert_array_equal(forest.predict_risk(data), risk)
+
+    def test_out_of_bag(self):
+        model = fitted(max_samples=0.6)
+        times = scoring_times(model.target_, model.horizon_)
+        survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
+        assert np.isfinite(survival).all()
+        expected = slow_score(model, survival, TIME, EVENT)
+        np.testing.assert_allclose(model.oob_score(), expected, rtol=1e-11)
+        cut = scoring_times(model.target_, 3.0)
+        survival = model.target_.by_row(model._oob_estimation().curve("survival", cut), np.nan)
+        np.testing.assert_allclose(
+            model.oob_score(horizon=3.0),
+            slow_score(model, survival, TIME, EVENT, horizon=3.0),
+            rtol=1e-11,
+        )
+        # Rows that were trained on flatter the forest.
+        assert model.oob_score() < model.score(X, TIME, EVENT) - 0.05
+
+    def test_out_of_bag_with_weights_and_rows_that_every_tree_drew(self):
+        s = np.random.default_rng(5).uniform(0.5, 2.0, 120)
+        s[3] = 0.0
+        model = CensoredQuantileForest(**(SMALL | {"max_samples": 0.6, "n_estimators": 4}))
+        model.fit(X, TIME, EVENT, sample_weight=s)
+        times = scoring_times(model.target_, model.horizon_)
+        survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
+        kept = ~np.isnan(survival[:, 0])
+        assert 60 < kept.sum() < 119
+        expected = slow_score(model, survival[kept], TIME[kept], EVENT[kept], s[kept])
+        np.testing.assert_allclose(model.oob_score(), expected, rtol=1e-11)
+
+    def test_out_of_bag_needs_rows_that_are_left_out(self, forest):
+        with pytest.raises(ValueError, match="trees that leave rows out"):
+            forest.oob_score()
+        with pytest.raises(NotFittedError):
+            CensoredQuantileForest().oob_score()
+        with pytest.raises(NotFittedError):
+            CensoredQuantileForest().score(X, TIME)
+
+    def test_nothing_happens_up_to_the_horizon(self, forest):
+        for h in (TIME.min(), TIME.min() - 1.0):
+            with pytest.warns(UndefinedMetricWarning, match=f"by {h}"):
+                assert np.isnan(forest.score(X_TEST, np.ones(25), np.zeros(25), horizon=h))
+
+    def test_plain_times_are_not_taken_for_events(self, forest):
+        with pytest.raises(ValueError, match=r"times alone, but.*censored: pass event"):
+            forest.score(X, TIME)
+        assert forest.score(X, TIME, np.ones(120)) != forest.score(X, TIME, EVENT)
+        # Where nothing was censored in training, times are enough.
+        assert fitted(event=None).score(X, TIME) == fitted(event=None).score(X, TIME, np.ones(120))
+
+    @pytest.mark.parametrize(
+        ("horizon", "error"), [("late", ValueError), (NAN, ValueError), (True, TypeError)]
+    )
+    def test_bad_horizons(self, forest, horizon, error):
+        model = fitted(max_samples=0.5)
+        with pytest.raises(error, match="horizon"):
+            forest.score(X, TIME, EVENT, horizon=horizon)
+        with pytest.raises(error, match="horizon"):
+            model.oob_score(horizon=horizon)
+        with pytest.raises(error, match="horizon"):
+            forest.predict_risk(X, horizon=horizon)
+
+    def test_a_horizon_beyond_the_record(self, forest):
+        model = fitted(max_samples=0.5)
+        for ask in (
+            lambda **o: forest.score(X, TIME, EVENT, **o),
+            lambda **o: model.oob_score(**o),
+            lambda **o: forest.predict_risk(X, **o).sum(),
+        ):
+            with pytest.warns(UserWarning, match="lies beyond the training times") as caught:
+                found = ask(horizon=1e6)
+            assert caught[0].filename == __file__
+            assert found == ask(horizon=TIME.max())
+
+
+class TestRisk:
+    @pytest.mark.parametrize("ties", [False, True])
+    def test_against_the_twin(self, ties):
+        data, time, event = draw(ties=ties)
+        model = CensoredQuantileForest(**SMALL).fit(data, time, event)
+        w = model.forest_weights(X_TEST).toarray()
+        for horizon in ("auto", 2.0):
+            h = twins.horizon(time, event) if horizon == "auto" else horizon
+            expected = []
+            for row in w:
+                t, d, _, R, *_ = twins.kaplan_meier(time, event, row)
+                expected.append(sum((d / R)[t <= min(y, h)].sum() for y in time))
+            found = model.predict_risk(X_TEST, horizon=horizon)
+            np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+    def test_it_is_the_number_of_events_of_a_forest_of_roots(self):
+        model = fitted(min_samples_leaf=61)
+        # Nelson and Aalen: as many as there are.
+        risk = model.predict_risk(X_TEST, horizon=TIME.max())
+        np.testing.assert_allclose(risk, EVENT.sum(), rtol=1e-12)
+
+    def test_weights_of_the_training_rows(self):
+        s = np.random.default_rng(3).integers(1, 4, 120)
+        model = CensoredQuantileForest(**SMALL).fit(X, TIME, EVENT, sample_weight=s)
+        w = model.forest_weights(X_TEST).toarray()
+        expected = []
+        for row in w:
+            t, d, _, R, *_ = twins.kaplan_meier(TIME, EVENT, row)
+            hazard = [(d / R)[t <= min(y, 5.0)].sum() for y in TIME]
+            expected.append(120 * np.average(hazard, weights=s))
+        # Rows of equal shares stand for those of unequal ones.
+        found = model.predict_risk(X_TEST, horizon=5.0)
+        np.testing.assert_allclose(found, expected, rtol=0.02)
+
+    def test_higher_is_earlier(self, forest):
+        data, time, event = draw(seed=6, n=80)
+        risk = forest.predict_risk(data)
+        assert risk.shape == (80,)
+        assert risk.dtype == np.float64
+        harrell = concordance_index(time, -risk, event=event, horizon=time.max())
+        assert harrell > 0.7
+        peer = pytest.importorskip("sksurv.metrics")
+        found = peer.concordance_index_censored(event, time, risk)[0]
+        assert found == pytest.approx(harrell, abs=1e-12)
+
+    def test_many_training_rows(self):
+        data, time, event = draw(n=1000)
+        model = CensoredQuantileForest(**SMALL).fit(data, time, event)
+        hazard = model.predict_cumulative_hazard_function(
+            X_TEST, times=np.minimum(time, model.horizon_)
+        )
+        np.testing.assert_allclose(model.predict_risk(X_TEST), hazard.sum(axis=1), rtol=0.01)
+
+    def test_refused(self):
+        with pytest.raises(ValueError, match=r"left censoring.*predict_rmst"):
+            fitted(censoring="left").predict_risk(X_TEST)
+        with pytest.raises(NotFittedError):
+            CensoredQuantileForest().predict_risk(X_TEST)
 
 
 class TestOutcomes:

@@ -12,20 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lifelines import KaplanMeierFitter
 from lifelines.utils import concordance_index as lifelines_concordance
+from scipy.stats import norm
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
-from cqrf import CensoredQuantileForest, Surv, solve_quantiles
+from cqrf import Surv, solve_quantiles
+from cqrf._horizon import auto_horizon
 from cqrf.metrics import (
     _curves,
+    _likelihood,
     _quantiles,
     _ranking,
     _scorers,
+    brier_score,
+    brier_skill_score,
     censored_interval_coverage,
+    censored_log_score,
     censored_pinball_loss,
     censoring_weights,
     concordance_index,
+    concordance_index_ipcw,
     d2_censored_pinball_score,
+    integrated_brier_score,
     interval_coverage,
     pinball_loss,
     quantile_calibration,
@@ -48,17 +56,22 @@ def draw(seed, n=60, ties=False, censored=0.4):
     return time, event, predicted
 
 
-def slow_weights(time, event, train_time, train_event, left=False, beyond="drop"):
-    """delta / G(Y-), one row after the other; infinite ones are dropped or clipped."""
+def slow_horizon(train, left=False):
+    """The automatic horizon, in the sign of the times."""
+    time, event = train[:2]
+    return -twins.horizon(-time, event) if left else twins.horizon(time, event)
+
+
+def slow_weights(time, event, train, horizon, left=False):
+    """The weights of min(T, h), one row after the other."""
     sign = -1.0 if left else 1.0
-    t, *_, G, _ = twins.kaplan_meier(sign * train_time, train_event, np.ones(len(train_time)))
-    weights = []
-    for y, seen in zip(sign * time, event, strict=True):
-        g = ([1.0, *G[t < y]])[-1]
-        if g == 0.0:
-            g = min([1.0, *G[G > 0]]) if beyond == "clip" else np.inf
-        weights.append(1 / g if seen else 0.0)
-    return np.array(weights)
+    before = twins.censoring_before(sign * train[0], train[1])
+    return np.array(
+        [
+            twins.cut_weight(y, seen, sign * horizon, before)
+            for y, seen in zip(sign * time, event, strict=True)
+        ]
+    )
 
 
 def slow_loss(time, predicted, levels, weights):
@@ -110,51 +123,70 @@ class TestCensoringWeights:
     @pytest.mark.parametrize("ties", [False, True])
     def test_slow_twin(self, ties, left):
         time, event, _ = draw(1, ties=ties)
-        train_time, train_event, _ = draw(2, n=30, ties=ties)
-        target = Target.from_outcome(train_time, train_event, censoring="left" if left else "right")
-        expected = slow_weights(time, event, train_time, train_event, left, beyond="clip")
-        np.testing.assert_allclose(censoring_weights(time, event, target), expected, **CLOSE)
+        train = draw(2, n=30, ties=ties)[:2]
+        target = Target.from_outcome(*train, censoring="left" if left else "right")
+        last = train[0].min() if left else train[0].max()
+        for horizon in ("auto", 2.0, last):
+            h = slow_horizon(train, left) if horizon == "auto" else horizon
+            expected = slow_weights(time, event, train, h, left)
+            found = censoring_weights(time, event, target, horizon)
+            np.testing.assert_allclose(found, expected, **CLOSE)
 
     def test_weights_of_the_sample_itself_are_the_jumps_of_kaplan_meier(self):
         time, event, _ = draw(3, ties=True)
-        weights = censoring_weights(time, event, Target.from_outcome(time, event))
         t, *_, S, _, _ = twins.kaplan_meier(time, event, np.ones(60))
-        for u, s in zip(t, S, strict=True):
-            np.testing.assert_allclose(weights[time <= u].sum() / 60, 1 - s, **CLOSE)
+        for h in (4.0, time.max()):
+            weights = censoring_weights(time, event, Target.from_outcome(time, event), h)
+            for u, s in zip(t[t < h], S[t < h], strict=True):
+                np.testing.assert_allclose(weights[time <= u].sum() / 60, 1 - s, **CLOSE)
+            # The rows that are at risk at h have the rest.
+            np.testing.assert_allclose(weights.sum(), 60, **CLOSE)
 
 
 class TestCensoredPinballLoss:
-    @pytest.mark.parametrize("beyond", ["drop", "clip"])
+    @pytest.mark.parametrize("horizon", ["auto", 2.0, "last"])
     @pytest.mark.parametrize("censoring", ["right", "left"])
     @pytest.mark.parametrize("ties", [False, True])
     @pytest.mark.parametrize("seed", range(4))
-    def test_slow_twin(self, seed, ties, censoring, beyond):
+    def test_slow_twin(self, seed, ties, censoring, horizon):
         time, event, predicted = draw(seed, ties=ties)
-        # So few training rows that some test rows lie beyond their reach.
+        left = censoring == "left"
+        cut = np.maximum if left else np.minimum
+        # So few training rows that some test rows lie beyond them.
         train = draw(seed + 10, n=15, ties=ties)[:2]
         train[1][[np.argmin(train[0]), np.argmax(train[0])]] = False
         options = {"event": event, "censoring": censoring, "multioutput": "raw_values"}
         for outcome, argument in ((time, event), None), (train, train):
-            v = slow_weights(time, event, *outcome, censoring == "left", beyond)
+            last = outcome[0].min() if left else outcome[0].max()
+            given = last if horizon == "last" else horizon
+            h = slow_horizon(outcome, left) if horizon == "auto" else given
+            v = slow_weights(time, event, outcome, h, left)
             found = censored_pinball_loss(
-                time, predicted, LEVELS, train=argument, beyond=beyond, **options
+                time, predicted, LEVELS, train=argument, horizon=given, **options
             )
-            np.testing.assert_allclose(found, slow_loss(time, predicted, LEVELS, v), **CLOSE)
+            expected = slow_loss(cut(time, h), cut(predicted, h), LEVELS, v)
+            np.testing.assert_allclose(found, expected, **CLOSE)
 
-    def test_rows_beyond_reach(self):
-        train = Surv.from_arrays([True, True, False], [1.0, 2.0, 3.0])
-        time, predicted = np.array([1.0, 3.0, 4.0]), np.zeros(3)
-        # G is 1 up to 3 and 0 from there on: G(3-) = 1, and G(4-) = 0.
-        assert censored_pinball_loss(time, predicted, 0.5, train=train) == 1.0
-        clipped = censored_pinball_loss(time, predicted, 0.5, train=train, beyond="clip")
-        np.testing.assert_allclose(clipped, 4 / 3, **CLOSE)
-        with pytest.warns(UndefinedMetricWarning, match="uncensored"):
-            assert np.isnan(censored_pinball_loss([9.0], [1.0], 0.5, train=train))
+    def test_rows_at_risk_at_the_horizon_are_known(self):
+        train = Surv.from_arrays([True, False, True, True], [1.0, 2.0, 3.0, 4.0])
+        time, predicted = np.array([1.0, 3.0, 4.0, 9.0]), np.zeros(4)
+        seen = [True, False, False, True]
+        options = {"event": seen, "train": train}
+        # G(1-) = 1, and G(3-) = G(4-) = 2/3. The second row is censored at the horizon 3.
+        found = censored_pinball_loss(time, predicted, 0.5, horizon=3.0, **options)
+        np.testing.assert_allclose(found, (1 + 3 * 1.5 * 3) / (1 + 3 * 1.5) / 2, **CLOSE)
+        # It is censored before 4, the last time of the record.
+        for horizon in ("auto", 4.0):
+            found = censored_pinball_loss(time, predicted, 0.5, horizon=horizon, **options)
+            np.testing.assert_allclose(found, (1 + 2 * 1.5 * 4) / (1 + 2 * 1.5) / 2, **CLOSE)
+        with pytest.warns(UndefinedMetricWarning, match="no row is known at the horizon"):
+            assert np.isnan(censored_pinball_loss([2.0], [1.0], 0.5, event=[0], train=train))
 
     @pytest.mark.parametrize("seed", range(3))
     def test_without_censoring(self, seed):
         time, _, predicted = draw(seed)
-        expected = pinball_loss(time, predicted, LEVELS)
+        # The horizon is the largest time.
+        expected = pinball_loss(time, np.minimum(predicted, time.max()), LEVELS)
         for event in (None, np.ones(60)):
             found = censored_pinball_loss(time, predicted, LEVELS, event=event)
             np.testing.assert_allclose(found, expected, **CLOSE)
@@ -183,43 +215,52 @@ class TestCensoredPinballLoss:
         # Two plain numbers are times, not a pair of arrays.
         assert censored_pinball_loss([1.0, 2.0], [0.0, 0.0], 0.5, train=(5.0, 6.0)) == 0.75
 
-    @pytest.mark.parametrize("censoring", ["right", "left"])
-    def test_horizon(self, censoring):
+    def test_predictions_beyond_the_horizon_are_alike(self):
         time, event, predicted = draw(6)
-        left = censoring == "left"
-        h = 2.0
-        cut = np.maximum if left else np.minimum
-        reached = time <= h if left else time >= h
-        v = slow_weights(cut(time, h), event | reached, time, event, left)
-        found = censored_pinball_loss(
-            time,
-            predicted,
-            LEVELS,
-            event=event,
-            censoring=censoring,
-            horizon=h,
-            multioutput="raw_values",
-        )
-        expected = slow_loss(cut(time, h), cut(predicted, h), LEVELS, v)
-        np.testing.assert_allclose(found, expected, **CLOSE)
-        # Every row is either known or censored before: the weights sum to n.
-        np.testing.assert_allclose(v.sum(), 60, **CLOSE)
+        for sign, censoring in (1.0, "right"), (-1.0, "left"):
+            options = {"event": event, "censoring": censoring, "horizon": sign * 2.0}
+            losses = {
+                censored_pinball_loss(
+                    sign * time,
+                    sign * np.where(predicted > 2.0, beyond, predicted),
+                    LEVELS if censoring == "right" else 1 - LEVELS,
+                    **options,
+                )
+                for beyond in (2.0, 3.0, np.inf)
+            }
+            assert len(losses) == 1
 
-    def test_far_horizon_changes_nothing(self):
+    @pytest.mark.parametrize("score", [censored_pinball_loss, d2_censored_pinball_score])
+    def test_horizon_beyond_the_record(self, score):
         time, event, predicted = draw(7)
-        assert censored_pinball_loss(
-            time, predicted, LEVELS, event=event, horizon=1e6
-        ) == censored_pinball_loss(time, predicted, LEVELS, event=event)
+        for sign, censoring in (1.0, "right"), (-1.0, "left"):
+            arguments = sign * time, sign * predicted, LEVELS
+            options = {"event": event, "censoring": censoring}
+            last = sign * time.max()
+            with pytest.warns(UserWarning, match=f"horizon=.*which end at {last}") as caught:
+                found = score(*arguments, horizon=sign * 1e6, **options)
+            assert caught[0].filename == __file__
+            assert found == score(*arguments, horizon=last, **options)
 
     def test_nothing_but_censored_rows(self):
         for multioutput, shape in ("uniform_average", ()), ("raw_values", (3,)):
-            with pytest.warns(UndefinedMetricWarning, match="uncensored") as caught:
+            with pytest.warns(UndefinedMetricWarning, match="no row is known") as caught:
                 found = censored_pinball_loss(
                     [1.0, 2.0], np.ones((2, 3)), LEVELS, event=[0, 0], multioutput=multioutput
                 )
             assert np.shape(found) == shape
             assert np.isnan(found).all()
             assert caught[0].filename == __file__
+
+    def test_plain_times_are_not_taken_for_events(self):
+        time, event, predicted = draw(4)
+        with pytest.raises(ValueError, match=r"times alone, but.*censored: pass event"):
+            censored_pinball_loss(time, predicted, LEVELS, train=(time, event))
+        # Where nothing was censored in training, they are.
+        train = time, np.ones(60)
+        assert censored_pinball_loss(time, predicted, LEVELS, train=train) == censored_pinball_loss(
+            time, predicted, LEVELS, event=np.ones(60), train=train
+        )
 
 
 class TestD2:
@@ -228,8 +269,9 @@ class TestD2:
     def test_without_censoring_is_scikit_learns(self, seed, weighted):
         time, _, predicted = draw(seed, ties=seed % 2 == 1)
         s = np.random.default_rng(seed).uniform(0.5, 2.0, 60) if weighted else None
+        # The horizon is the largest time.
         each = [
-            d2_pinball_score(time, q, alpha=level, sample_weight=s)
+            d2_pinball_score(time, np.minimum(q, time.max()), alpha=level, sample_weight=s)
             for level, q in zip(LEVELS, predicted.T, strict=True)
         ]
         options = {"sample_weight": s}
@@ -240,81 +282,62 @@ class TestD2:
         found = d2_censored_pinball_score(time, predicted, LEVELS, **options)
         np.testing.assert_allclose(found, np.mean(each), **CLOSE)
 
+    @pytest.mark.parametrize("horizon", ["auto", "middle", "last"])
     @pytest.mark.parametrize("censoring", ["right", "left"])
     @pytest.mark.parametrize("seed", range(5))
-    def test_is_relative_to_kaplan_meier(self, seed, censoring):
+    def test_is_relative_to_kaplan_meier(self, seed, censoring, horizon):
         time, event, predicted = draw(seed, ties=seed % 2 == 1)
-        last = time == (time.min() if censoring == "left" else time.max())
-        event[last] = True
+        at = {"middle": np.median(time), "last": (np.min if censoring == "left" else np.max)(time)}
+        event[time == at["last"]] = True
         marginal = solve_quantiles(
             np.ones((1, 60)), time, event, LEVELS, censoring=censoring, interpolation="lower"
         )
         options = {"event": event, "censoring": censoring, "multioutput": "raw_values"}
+        options["horizon"] = at.get(horizon, "auto")
         loss = censored_pinball_loss(time, predicted, LEVELS, **options)
         base = censored_pinball_loss(time, np.repeat(marginal, 60, axis=0), LEVELS, **options)
         found = d2_censored_pinball_score(time, predicted, LEVELS, **options)
         np.testing.assert_allclose(found, 1 - loss / base, **CLOSE)
 
-    @pytest.mark.parametrize("horizon", [None, 2.0])
+    @pytest.mark.parametrize("horizon", ["auto", 2.0, "last"])
     def test_no_constant_is_better_than_zero(self, horizon):
         time, event, _ = draw(8)
         event[np.argmax(time)] = False
+        options = {"event": event, "horizon": time.max() if horizon == "last" else horizon}
         scores = [
             d2_censored_pinball_score(
-                time,
-                np.full((60, 3), constant),
-                LEVELS,
-                event=event,
-                horizon=horizon,
-                multioutput="raw_values",
+                time, np.full((60, 3), constant), LEVELS, multioutput="raw_values", **options
             )
             for constant in time
         ]
         best = np.max(scores, axis=0)
         assert (best <= 1e-12).all()
         np.testing.assert_allclose(best, 0.0, atol=1e-12)
-        assert d2_censored_pinball_score(time, time, 0.5, event=event, horizon=horizon) == 1.0
+        assert d2_censored_pinball_score(time, time, 0.5, **options) == 1.0
 
-    @pytest.mark.parametrize("censoring", ["right", "left"])
-    @pytest.mark.parametrize("weighted", [False, True])
-    @pytest.mark.parametrize("levels", [0.5, [0.2, 0.7]])
-    def test_is_the_score_of_the_forest(self, levels, weighted, censoring):
+    def test_levels_that_the_record_identifies(self):
+        # A study that ends for all: 10% and 25% of T lie before the horizon, 75% never do.
         rng = np.random.default_rng(9)
-        X, (time, event, _) = rng.uniform(size=(60, 2)), draw(9)
-        X_test, (y, seen, _) = rng.uniform(size=(80, 2)), draw(10, n=80)
-        event[[np.argmin(time), np.argmax(time)]] = False
-        seen[[np.argmin(y), np.argmax(y)]] = True
-        y[[np.argmin(y), np.argmax(y)]] = time.min() / 2, time.max() * 2
-        s = rng.uniform(0.5, 2.0, 80) if weighted else None
-        forest = CensoredQuantileForest(
-            10,
-            min_samples_leaf=5,
-            default_quantiles=levels,
-            censoring=censoring,
-            random_state=0,
-        ).fit(X, time, event)
-        options = {
-            "event": seen,
-            "train": forest.target_,
-            "sample_weight": s,
-            "censoring": censoring,
-        }
-        predicted = forest.predict(X_test)
-        score = forest.score(X_test, y, seen, s)
-        clipped = d2_censored_pinball_score(y, predicted, levels, beyond="clip", **options)
-        assert clipped == score
-        # One test row lies beyond the reach of training; without it the two rules are one.
-        assert d2_censored_pinball_score(y, predicted, levels, **options) != score
-        inside = (y >= time.min()) & (y <= time.max())
-        options |= {"event": seen[inside], "sample_weight": s[inside] if weighted else None}
-        dropped = d2_censored_pinball_score(y[inside], predicted[inside], levels, **options)
-        expected = forest.score(
-            X_test[inside], y[inside], seen[inside], s[inside] if weighted else None
+        x = rng.uniform(0.0, 1.0, 400)
+        T, levels = np.exp(x + 0.2 * rng.normal(size=400)), np.array([0.1, 0.25, 0.99])
+        y, event = np.minimum(T, 2.0), T <= 2.0
+        predicted = np.exp(x[:, None] + 0.2 * norm.ppf(levels))
+        early, middle, _ = d2_censored_pinball_score(
+            y, predicted, levels, event=event, multioutput="raw_values"
         )
-        assert dropped == expected
+        assert early > 0.2
+        assert middle > 0.4
+        # There the best constant is the horizon itself, and lengthening T changes nothing.
+        longer = predicted * [1.0, 1.0, 10.0]
+        found = d2_censored_pinball_score(y, longer, levels, event=event, multioutput="raw_values")
+        assert found[2] <= 0.0
+        np.testing.assert_array_equal(found[:2], [early, middle])
+        used = quantile_calibration(y, predicted, levels, event=event).n_used
+        np.testing.assert_array_equal(used, (predicted <= 2.0).sum(axis=0))
+        assert used[2] < used[0] / 4
 
     def test_nothing_but_censored_rows(self):
-        with pytest.warns(UndefinedMetricWarning, match="uncensored"):
+        with pytest.warns(UndefinedMetricWarning, match="no row is known"):
             assert np.isnan(d2_censored_pinball_score([1.0, 2.0], [1.0, 1.0], 0.5, event=[0, 0]))
 
 
@@ -327,38 +350,92 @@ class TestCoverage:
         found = interval_coverage(time, 0, 2.5, sample_weight=[3, 0, 1, 2])
         assert found == 0.5
 
+    @pytest.mark.parametrize("open_ends", ["none", "some", "all"])
     @pytest.mark.parametrize("censoring", ["right", "left"])
     @pytest.mark.parametrize("ties", [False, True])
-    def test_slow_twin(self, ties, censoring):
+    @pytest.mark.parametrize("horizon", ["auto", "middle"])
+    def test_slow_twin(self, horizon, ties, censoring, open_ends):
         time, event, predicted = draw(11, ties=ties)
         train = draw(12, n=15, ties=ties)[:2]
-        lower, _, upper = predicted.T
-        inside = (lower <= time) & (time <= upper)
+        left = censoring == "left"
+        lower, _, upper = predicted.T.copy()
+        rows = {"none": [], "some": np.arange(0, 60, 4), "all": np.arange(60)}[open_ends]
+        (lower if left else upper)[rows] = -np.inf if left else np.inf
+        # The other end may be open too, for half of them.
+        (upper if left else lower)[rows[::2]] = np.inf if left else -np.inf
+        s = np.random.default_rng(11).integers(1, 4, 60)
         for outcome, argument in ((time, event), None), (train, train):
-            v = slow_weights(time, event, *outcome, censoring == "left")
+            middle = 1.0 if left else 4.0
+            h = slow_horizon(outcome, left) if horizon == "auto" else middle
+            # With weights, those of `train` would be others than those of the twin.
+            weight = s if argument is not None else np.ones(60)
             found = censored_interval_coverage(
-                time, lower, upper, event=event, train=argument, censoring=censoring
+                time,
+                lower,
+                upper,
+                event=event,
+                train=argument,
+                censoring=censoring,
+                horizon="auto" if horizon == "auto" else middle,
+                sample_weight=weight,
             )
-            np.testing.assert_allclose(found, v @ inside / v.sum(), **CLOSE)
+            expected = slow_coverage(time, event, lower, upper, outcome, h, weight, left)
+            np.testing.assert_allclose(found, expected, **CLOSE)
+
+    def test_rows_that_are_censored_at_the_end_lie_beyond_it(self):
+        time, event = [1.0, 2.0, 3.0], [True, False, True]
+        assert censored_interval_coverage(time, 0.0, 2.0, event=event) == 1 / 3
+        mirrored = {"event": event, "censoring": "left"}
+        assert censored_interval_coverage([-1.0, -2.0, -3.0], -2.0, 0.0, **mirrored) == 1 / 3
+
+    def test_one_sided_intervals_are_judged_at_their_finite_end(self):
+        time, event, _ = draw(14)
+        above = 1.0 - quantile_calibration(time, np.full(60, 1.0), 0.5, event=event).observed
+        found = censored_interval_coverage(time, 1.0, np.inf, event=event)
+        # No time is 1: nothing hangs on which side has it.
+        np.testing.assert_allclose(found, above[0], **CLOSE)
+        below = censored_interval_coverage(time, -np.inf, 1.0, event=event)
+        np.testing.assert_allclose(below, 1 - above[0], **CLOSE)
+        # An interval that begins beyond the horizon is not judged.
+        with pytest.warns(UndefinedMetricWarning, match="no interval ends within"):
+            assert np.isnan(censored_interval_coverage(time, 99.0, np.inf, event=event))
 
     def test_without_censoring(self):
         time, _, predicted = draw(13)
         lower, _, upper = predicted.T
+        within = upper <= time.max()
         assert censored_interval_coverage(time, lower, upper) == interval_coverage(
-            time, lower, upper
+            time[within], lower[within], upper[within]
         )
 
     def test_nothing_but_censored_rows(self):
-        with pytest.warns(UndefinedMetricWarning, match="uncensored"):
+        with pytest.warns(UndefinedMetricWarning, match="no interval ends within"):
             assert np.isnan(censored_interval_coverage([1.0], 0.0, 2.0, event=[0]))
 
 
-def slow_concordance(time, event, predicted, weights):
+def slow_coverage(time, event, lower, upper, train, horizon, row_weight, left):
+    """The ratio of the docstring, in a loop over rows that are mirrored one by one."""
+    sign = -1.0 if left else 1.0
+    before = twins.censoring_before(sign * train[0], train[1])
+    above = below = 0.0
+    for y, seen, a, b, w in zip(sign * time, event, lower, upper, row_weight, strict=True):
+        first, last = (-b, -a) if left else (a, b)
+        at = first if np.isinf(last) else last
+        if at > sign * horizon:
+            continue
+        v, come = twins.known_by(at, y, seen, before, including=not np.isinf(last))
+        # Whatever is not over at the beginning of an open interval lies in it.
+        inside = not come if np.isinf(last) else come and y >= first
+        above, below = above + w * v * inside, below + w * v
+    return above / below
+
+
+def slow_concordance(time, event, predicted, weights, horizon=np.inf):
     above = below = 0.0
     for i in range(len(time)):
         for j in range(len(time)):
             later = time[j] > time[i] or (time[j] == time[i] and not event[j])
-            if event[i] and later:
+            if event[i] and later and time[i] <= horizon:
                 w = weights[i] * weights[j]
                 above += w * (predicted[i] < predicted[j]) + w * (predicted[i] == predicted[j]) / 2
                 below += w
@@ -376,16 +453,18 @@ class TestConcordance:
             time = rng.integers(0, n_times, n) - 2.0
             predicted = rng.integers(0, n_predictions, n) / 4 - 1
             event = rng.random(n) < rng.choice([0.2, 0.6, 1.0])
+            options = {"event": event, "horizon": time.max()}
             try:
                 expected = lifelines_concordance(time, predicted, event)
             except ZeroDivisionError:
                 with pytest.warns(UndefinedMetricWarning, match="compared"):
-                    assert np.isnan(concordance_index(time, predicted, event=event))
+                    assert np.isnan(concordance_index(time, predicted, **options))
                 continue
-            assert concordance_index(time, predicted, event=event) == expected
-            assert concordance_index(Surv.from_arrays(event, time), predicted) == expected
-            mirrored = concordance_index(-time, -predicted, event=event, censoring="left")
-            assert mirrored == expected
+            assert concordance_index(time, predicted, **options) == expected
+            y = Surv.from_arrays(event, time)
+            assert concordance_index(y, predicted, horizon=time.max()) == expected
+            options |= {"horizon": -time.max(), "censoring": "left"}
+            assert concordance_index(-time, -predicted, **options) == expected
             compared += 1
         assert compared > 40
 
@@ -398,7 +477,7 @@ class TestConcordance:
         event = rng.random(50) < 0.6
         expected = peer.concordance_index_censored(event, time, -predicted)[0]
         np.testing.assert_allclose(
-            concordance_index(time, predicted, event=event), expected, **CLOSE
+            concordance_index(time, predicted, event=event, horizon=time.max()), expected, **CLOSE
         )
 
     @pytest.mark.parametrize("seed", range(6))
@@ -407,9 +486,21 @@ class TestConcordance:
         time, event, predicted = draw(seed, n=40, ties=True)
         weights = rng.uniform(0.0, 1e6, 40) * (rng.random(40) < 0.8)
         weights[np.argmin(time)] = 1.0
-        found = concordance_index(time, predicted[:, 0], event=event, sample_weight=weights)
-        expected = slow_concordance(time, event, predicted[:, 0], weights)
+        options = {"event": event, "sample_weight": weights}
+        auto = twins.horizon(time, event, weights)
+        for horizon, h in ("auto", auto), (4.0, 4.0), (time[weights > 0].max(),) * 2:
+            found = concordance_index(time, predicted[:, 0], horizon=horizon, **options)
+            expected = slow_concordance(time, event, predicted[:, 0], weights, h)
+            np.testing.assert_allclose(found, expected, **CLOSE)
+
+    def test_horizon_of_training_outcomes(self):
+        time, event, predicted = draw(0)
+        train = draw(1, n=30)[:2]
+        found = concordance_index(time, predicted[:, 0], event=event, train=train)
+        h = slow_horizon(train)
+        expected = slow_concordance(time, event, predicted[:, 0], np.ones(60), h)
         np.testing.assert_allclose(found, expected, **CLOSE)
+        assert found == concordance_index(time, predicted[:, 0], event=event, horizon=h)
 
     def test_extremes(self):
         rng = np.random.default_rng(0)
@@ -438,20 +529,18 @@ class TestConcordance:
         assert abs(found - 0.5) < 0.01
 
 
-def slow_calibration(time, event, predicted, row_weight, train=None, left=False):
+def slow_calibration(time, event, predicted, row_weight, horizon, train=None, left=False):
     """The ratio of the docstring, from loops; a row counts `row_weight`, in G as well."""
     sign = -1.0 if left else 1.0
     outcome = (time, event, row_weight) if train is None else train
-    t, *_, G, _ = twins.kaplan_meier(sign * outcome[0], outcome[1], outcome[2])
+    before = twins.censoring_before(sign * outcome[0], outcome[1], outcome[2])
     above = below = 0.0
     for y, seen, q, w in zip(sign * time, event, sign * predicted, row_weight, strict=True):
-        z = y < q if left else y <= q
-        at_q = ([1.0, *(G[t < q] if left else G[t <= q])])[-1]
-        if at_q == 0 or (z and not seen):
-            continue
-        v = w / (([1.0, *G[t < y]])[-1] if z else at_q)
-        above, below = above + v * z, below + v
-    return 1 - above / below if left else above / below
+        if q <= sign * horizon:
+            # T <= q unless -T < -q.
+            v, come = twins.known_by(q, y, seen, before, including=not left)
+            above, below = above + w * v * (come != left), below + w * v
+    return above / below
 
 
 def derivatives(function, n, step=1e-4):
@@ -473,28 +562,44 @@ class TestCalibration:
         time, event, predicted = draw(seed, n=25, ties=ties)
         train = *draw(seed + 20, n=20, ties=ties)[:2], np.ones(20)
         options = {"event": event, "censoring": "left" if left else "right"}
+        s = np.random.default_rng(seed).integers(1, 4, 25) * 1.0
         own = quantile_calibration(time, predicted, LEVELS, **options)
         other = quantile_calibration(time, predicted, LEVELS, train=train[:2], **options)
+        weighted = quantile_calibration(
+            time, predicted, LEVELS, train=train[:2], sample_weight=s, **options
+        )
         np.testing.assert_array_equal(own.quantiles, LEVELS)
+        h_own, h_other = slow_horizon((time, event), left), slow_horizon(train, left)
+        for found, h in (own, h_own), (other, h_other), (weighted, h_other):
+            used = predicted >= h if left else predicted <= h
+            np.testing.assert_array_equal(found.n_used, used.sum(axis=0))
         for j, q in enumerate(predicted.T):
 
             def same(w, q=q):
-                return slow_calibration(time, event, q, w, left=left)
+                return slow_calibration(time, event, q, w, h_own, left=left)
 
             def test_rows(w, q=q):
-                return slow_calibration(time, event, q, w, train, left=left)
+                return slow_calibration(time, event, q, w, h_other, train, left=left)
 
-            def training_rows(w, q=q):
-                return slow_calibration(time, event, q, np.ones(25), (*train[:2], w), left=left)
+            def training_rows(w, q=q, own=None):
+                own = np.ones(25) if own is None else own
+                return slow_calibration(time, event, q, own, h_other, (*train[:2], w), left=left)
 
             np.testing.assert_allclose(own.observed[j], same(np.ones(25)), **CLOSE)
             np.testing.assert_allclose(other.observed[j], test_rows(np.ones(25)), **CLOSE)
+            np.testing.assert_allclose(weighted.observed[j], test_rows(s), **CLOSE)
             # The infinitesimal jackknife, by differences.
             by_rows = derivatives(same, 25)
             np.testing.assert_allclose(own.std_error[j] ** 2, by_rows @ by_rows, rtol=1e-6)
             first, second = derivatives(test_rows, 25), derivatives(training_rows, 20)
             np.testing.assert_allclose(
                 other.std_error[j] ** 2, first @ first + second @ second, rtol=1e-6
+            )
+            # A share of a row's weight, not one more row.
+            first = derivatives(lambda w, f=test_rows: f(s * w), 25)
+            second = derivatives(lambda w, f=training_rows: f(w, own=s), 20)
+            np.testing.assert_allclose(
+                weighted.std_error[j] ** 2, first @ first + second @ second, rtol=1e-6
             )
 
     @pytest.mark.parametrize("ties", [False, True])
@@ -524,17 +629,24 @@ class TestCalibration:
         np.testing.assert_allclose(found.observed, share, **CLOSE)
         np.testing.assert_allclose(found.std_error, np.sqrt(share * (1 - share) / 60), **CLOSE)
 
-    def test_predictions_beyond_reach_are_left_out(self):
+    def test_predictions_beyond_the_horizon_are_left_out(self):
         time, event = [1.0, 2.0, 3.0, 4.0], [True, True, True, False]
-        found = quantile_calibration(time, [2.0, 2.0, 2.0, 4.0], 0.5, event=event)
+        found = quantile_calibration(time, [2.0, 2.0, 2.0, 4.5], 0.5, event=event)
         assert found.n_used == [3]
         np.testing.assert_allclose(found.observed, [2 / 3])
+        # A row that is censored at its prediction is known to be later.
+        found = quantile_calibration(time, [2.0, 2.0, 2.0, 4.0], 0.5, event=event)
+        assert found.n_used == [4]
+        np.testing.assert_allclose(found.observed, [1 / 2])
+        found = quantile_calibration(time, [1.0, 2.0, 2.0, 4.0], 0.5, event=event, horizon=1.5)
+        assert (found.n_used, found.observed) == ([1], [1.0])
         with pytest.warns(UndefinedMetricWarning, match="no row"):
             found = quantile_calibration(time, np.full(4, np.inf), 0.5, event=event)
         assert np.isnan([found.observed, found.std_error]).all()
         assert found.n_used == [0]
-        # When the last time is an event, nothing is beyond reach.
-        assert quantile_calibration(time, np.full(4, np.inf), 0.5).observed == [1.0]
+        # Nothing is known of times beyond the last one, not even if that is an event.
+        with pytest.warns(UndefinedMetricWarning, match="no row"):
+            assert np.isnan(quantile_calibration(time, np.full(4, np.inf), 0.5).observed)
 
     def test_nothing_but_censored_rows(self):
         with pytest.warns(UndefinedMetricWarning, match="no row"):
@@ -546,8 +658,9 @@ class TestCalibration:
         time, event, predicted = draw(6, ties=True)
         train_time, train_event, _ = draw(7, ties=True)
         counts = np.random.default_rng(7).integers(1, 4, 60)
+        # The automatic horizon counts rows.
         found, expected = (
-            quantile_calibration(time, predicted, LEVELS, event=event, train=train)
+            quantile_calibration(time, predicted, LEVELS, event=event, train=train, horizon=6.0)
             for train in (
                 Target.from_outcome(train_time, train_event, counts),
                 (np.repeat(train_time, counts), np.repeat(train_event, counts)),
@@ -556,6 +669,21 @@ class TestCalibration:
         np.testing.assert_allclose(found.observed, expected.observed, **CLOSE)
         # Rows that count twice are surer than one row of weight two.
         assert (found.std_error > expected.std_error).all()
+
+    def test_weights_of_rows(self):
+        time, event, predicted = draw(6, ties=True)
+        counts = np.random.default_rng(8).integers(0, 4, 60)
+        rows = np.repeat(np.arange(60), counts)
+        for train in None, draw(7, ties=True)[:2]:
+            options = {"train": train, "horizon": 6.0}
+            found = quantile_calibration(
+                time, predicted, LEVELS, event=event, sample_weight=counts, **options
+            )
+            expected = quantile_calibration(
+                time[rows], predicted[rows], LEVELS, event=event[rows], **options
+            )
+            np.testing.assert_allclose(found.observed, expected.observed, **CLOSE)
+            assert (found.std_error > expected.std_error).all()
 
     def test_frozen(self):
         found = quantile_calibration([1.0, 2.0], [1.0, 2.0], 0.5)
@@ -575,11 +703,22 @@ def samples(draw):
     return np.array(time) / 4, np.array(event), np.array(predicted) / 4
 
 
-def all_scores(time, event, predicted, levels=LEVELS, sample_weight=None, **options):
-    """(losses, everything that has no unit, standard errors of calibration)."""
+# Between the times of `samples`: at a time of the data the mirror image of P(T > t) is P(T >= t).
+GRID = np.arange(-9, 9) / 4 + 1 / 8
+
+
+def survival_at(grid, predicted):
+    """Curves (n, g) that fall by a third at each of the predictions (n, 3)."""
+    return (predicted[:, None, :] > grid[:, None]).mean(axis=2)
+
+
+def all_scores(time, event, predicted, levels=LEVELS, grid=GRID, sample_weight=None, **options):
+    """(what has a unit, what has none, calibration)."""
     weighted = {"event": event, "sample_weight": sample_weight, **options}
     raw = {"multioutput": "raw_values"}
     lower, middle, upper = predicted.min(axis=1), predicted[:, 1], predicted.max(axis=1)
+    curves = survival_at(grid, predicted), grid
+    log = {name: weighted[name] for name in weighted if name not in ("train", "horizon")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         losses = [
@@ -588,12 +727,19 @@ def all_scores(time, event, predicted, levels=LEVELS, sample_weight=None, **opti
         ]
         others = [
             *d2_censored_pinball_score(time, predicted, levels, **weighted, **raw),
+            brier_skill_score(time, *curves, **weighted),
+            censored_log_score(time, *curves, **log),
             censored_interval_coverage(time, lower, upper, **weighted),
+            censored_interval_coverage(time, lower, np.inf, **weighted),
+            censored_interval_coverage(time, -np.inf, upper, **weighted),
             interval_coverage(time, lower, upper, sample_weight=sample_weight),
             concordance_index(time, middle, **weighted),
+            concordance_index_ipcw(time, middle, **weighted),
+            integrated_brier_score(time, *curves, **weighted),
         ]
-        calibration = quantile_calibration(time, predicted, levels, event=event, **options)
-    return np.concatenate(losses), np.array(others), calibration
+        brier = brier_score(time, *curves, **weighted)
+        calibration = quantile_calibration(time, predicted, levels, **weighted)
+    return np.concatenate(losses), np.concatenate([others, brier]), calibration
 
 
 class TestProperties:
@@ -614,7 +760,7 @@ class TestProperties:
     def test_unit_of_time(self, sample, unit):
         time, event, predicted = sample
         first = all_scores(time, event, predicted)
-        second = all_scores(unit * time, event, unit * predicted)
+        second = all_scores(unit * time, event, unit * predicted, grid=unit * GRID)
         np.testing.assert_array_equal(second[0], unit * first[0])
         np.testing.assert_array_equal(second[1], first[1])
         np.testing.assert_array_equal(second[2].observed, first[2].observed)
@@ -625,7 +771,7 @@ class TestProperties:
     def test_origin_of_time(self, sample, origin):
         time, event, predicted = sample
         first = all_scores(time, event, predicted)
-        second = all_scores(time + origin, event, predicted + origin)
+        second = all_scores(time + origin, event, predicted + origin, grid=GRID + origin)
         for a, b in zip(first[:2], second[:2], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(second[2].observed, first[2].observed)
@@ -638,32 +784,40 @@ class TestProperties:
         counts = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
         # At least two rows, since D2 is not defined for one.
         counts[np.argmax(event)] += 2
-        first = all_scores(time, event, predicted, sample_weight=counts)
         rows = np.repeat(np.arange(n), counts)
-        second = all_scores(time[rows], event[rows], predicted[rows])
+        # The automatic horizon counts rows.
+        options = {"horizon": data.draw(st.sampled_from(time[rows].tolist()))}
+        first = all_scores(time, event, predicted, sample_weight=counts, **options)
+        second = all_scores(time[rows], event[rows], predicted[rows], **options)
         for a, b in zip(first[:2], second[:2], strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(first[2].observed, second[2].observed, rtol=1e-9, atol=1e-12)
 
     @fast
-    @given(samples(), st.booleans())
-    def test_left_censoring_is_the_mirror_image(self, sample, clip):
+    @given(samples(), st.booleans(), st.data())
+    def test_left_censoring_is_the_mirror_image(self, sample, apart, data):
         time, event, predicted = sample
-        train = (time[::2], event[::2] | ~event[::2].any())
         levels = np.array([0.25, 0.5, 0.75])
-        for score in censored_pinball_loss, d2_censored_pinball_score:
-            options = {"event": event, "beyond": "clip" if clip else "drop"}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                right = score(time, predicted, levels, train=train, **options)
-                left = score(
-                    -time,
-                    -predicted,
-                    1 - levels,
-                    train=(-train[0], train[1]),
-                    censoring="left",
-                    **options,
-                )
-            np.testing.assert_allclose(right, left, rtol=1e-9, atol=1e-12)
+        train = (time[::2], event[::2] | ~event[::2].any()) if apart else (time, event)
+        horizon = data.draw(st.sampled_from(["auto", *train[0].tolist()]))
+        right = all_scores(time, event, predicted, levels, train=train, horizon=horizon)
+        left = all_scores(
+            -time,
+            event,
+            -predicted,
+            1 - levels,
+            # With P(T > t) from below upwards.
+            grid=-GRID[::-1],
+            train=(-train[0], train[1]),
+            horizon=horizon if horizon == "auto" else -horizon,
+            censoring="left",
+        )
+        np.testing.assert_allclose(right[0], left[0], rtol=1e-9, atol=1e-12)
+        mirrored = right[1].copy()
+        # One-sided intervals and curves are reversed.
+        mirrored[[6, 7]] = mirrored[[7, 6]]
+        mirrored[-len(GRID) :] = mirrored[-len(GRID) :][::-1]
+        np.testing.assert_allclose(mirrored, left[1], rtol=1e-9, atol=1e-12)
 
     @fast
     @given(samples())
@@ -671,7 +825,8 @@ class TestProperties:
         losses, others, calibration = all_scores(*sample)
         assert (losses >= 0).all()
         assert not (others > 1 + 1e-12).any()
-        assert not (others[3:] < 0).any()
+        assert others[4] <= 0
+        assert not (others[5:] < 0).any()
         known = ~np.isnan(calibration.observed)
         assert ((calibration.observed >= 0) & (calibration.observed <= 1))[known].all()
         assert (calibration.std_error >= 0)[known].all()
@@ -751,30 +906,48 @@ class TestLargeSamples:
 
     def test_weighted_means_are_those_without_censoring(self):
         differences, naive = [], []
+        raw = {"multioutput": "raw_values"}
         for seed in range(self.REPLICATIONS):
             T, C, predicted = self.draw(seed)
             Y, event = np.minimum(T, C), T <= C
             lower, _, upper = predicted.T
-            raw = {"multioutput": "raw_values"}
-            truth = np.array(
-                [
-                    *pinball_loss(T, predicted, LEVELS, **raw),
-                    *pinball_loss(np.minimum(T, 4), np.minimum(predicted, 4), LEVELS, **raw),
-                    interval_coverage(T, lower, upper),
+            row = []
+            for horizon in "auto", 4.0, 8.0:
+                # The slow twin of it is compared in test_horizon.py.
+                h = auto_horizon(Target.from_outcome(Y, event)) if horizon == "auto" else horizon
+                within = upper <= h
+                truth = np.array(
+                    [
+                        *pinball_loss(np.minimum(T, h), np.minimum(predicted, h), LEVELS, **raw),
+                        interval_coverage(T[within], lower[within], upper[within]),
+                    ]
+                )
+                options = {"event": event, "horizon": horizon}
+                found = [
+                    *censored_pinball_loss(Y, predicted, LEVELS, **options, **raw),
+                    censored_interval_coverage(Y, lower, upper, **options),
                 ]
-            )
-            found = [
-                *censored_pinball_loss(Y, predicted, LEVELS, event=event, **raw),
-                *censored_pinball_loss(Y, predicted, LEVELS, event=event, horizon=4, **raw),
-                censored_interval_coverage(Y, lower, upper, event=event),
-            ]
-            differences.append(found - truth)
-            naive.append(pinball_loss(Y, predicted, LEVELS) - truth[:3].mean())
+                row.extend(found - truth)
+            differences.append(row)
+            naive.append(pinball_loss(Y, predicted, LEVELS) - pinball_loss(T, predicted, LEVELS))
         assert (np.abs(self.in_standard_errors(differences)) < self.CLEAR).all()
         assert np.abs(self.in_standard_errors(naive)) > 5 * self.CLEAR
 
 
 TIME, EVENT, PREDICTED = draw(0, n=10)
+TIMES = np.array([1.0, 2.0, 3.0])
+CURVES = np.full((10, 3), 0.5)
+EVERY_SCORE = {
+    "loss": lambda y, **o: censored_pinball_loss(y, PREDICTED, LEVELS, **o),
+    "d2": lambda y, **o: d2_censored_pinball_score(y, PREDICTED, LEVELS, **o),
+    "calibration": lambda y, **o: quantile_calibration(y, PREDICTED, LEVELS, **o),
+    "coverage": lambda y, **o: censored_interval_coverage(y, TIME, TIME, **o),
+    "concordance": lambda y, **o: concordance_index(y, TIME, **o),
+    "uno": lambda y, **o: concordance_index_ipcw(y, TIME, **o),
+    "brier": lambda y, **o: brier_score(y, CURVES, TIMES, **o),
+    "integrated": lambda y, **o: integrated_brier_score(y, CURVES, TIMES, **o),
+    "skill": lambda y, **o: brier_skill_score(y, CURVES, TIMES, **o),
+}
 
 
 def changed(array, index, value):
@@ -818,23 +991,17 @@ class TestBadInput:
         "score", [pinball_loss, censored_pinball_loss, d2_censored_pinball_score]
     )
     def test_infinite_predictions_have_no_loss(self, score):
+        with pytest.raises(ValueError, match="y_pred must be finite; row 2 has -inf"):
+            score(TIME, changed(PREDICTED, (2, 2), -np.inf), LEVELS)
+        left = {} if score is pinball_loss else {"censoring": "left"}
         with pytest.raises(ValueError, match="y_pred must be finite; row 2 has inf"):
-            score(TIME, changed(PREDICTED, (2, 2), np.inf), LEVELS)
+            score(TIME, changed(PREDICTED, (2, 2), np.inf), LEVELS, **left)
         with pytest.raises(ValueError, match=r"multioutput.*variance"):
             score(TIME, PREDICTED, LEVELS, multioutput="variance_weighted")
         with pytest.raises(ValueError, match="sample_weight"):
             score(TIME, PREDICTED, LEVELS, sample_weight=-TIME)
 
-    @pytest.mark.parametrize(
-        "score",
-        [
-            lambda y, **o: censored_pinball_loss(y, PREDICTED, LEVELS, **o),
-            lambda y, **o: d2_censored_pinball_score(y, PREDICTED, LEVELS, **o),
-            lambda y, **o: quantile_calibration(y, PREDICTED, LEVELS, **o),
-            lambda y, **o: censored_interval_coverage(y, TIME, TIME, **o),
-        ],
-        ids=["loss", "d2", "calibration", "coverage"],
-    )
+    @pytest.mark.parametrize("score", EVERY_SCORE.values(), ids=EVERY_SCORE)
     @pytest.mark.parametrize(
         ("options", "exception", "words"),
         [
@@ -857,19 +1024,21 @@ class TestBadInput:
         with pytest.raises(exception, match=words):
             score(TIME, **options)
 
+    @pytest.mark.parametrize("score", EVERY_SCORE.values(), ids=EVERY_SCORE)
     @pytest.mark.parametrize(
         ("options", "exception", "words"),
         [
-            ({"beyond": "ignore"}, ValueError, "beyond.*ignore"),
-            ({"horizon": np.nan}, ValueError, "horizon"),
-            ({"horizon": "late"}, TypeError, "horizon.*late"),
-            ({"horizon": True}, TypeError, "horizon"),
+            ({"horizon": np.nan}, ValueError, "horizon must be finite.*nan"),
+            ({"horizon": np.inf}, ValueError, "horizon must be finite.*inf"),
+            ({"horizon": "late"}, ValueError, "horizon.*late"),
+            ({"horizon": True}, TypeError, "horizon.*True"),
+            ({"horizon": None}, TypeError, "horizon.*None"),
+            ({"horizon": [1.0]}, TypeError, "horizon"),
         ],
     )
-    def test_options(self, options, exception, words):
-        for score in censored_pinball_loss, d2_censored_pinball_score:
-            with pytest.raises(exception, match=words):
-                score(TIME, PREDICTED, LEVELS, **options)
+    def test_horizon(self, score, options, exception, words):
+        with pytest.raises(exception, match=words):
+            score(TIME, **options)
 
     @pytest.mark.parametrize("score", [interval_coverage, censored_interval_coverage])
     def test_intervals(self, score):
@@ -895,9 +1064,8 @@ class TestBadInput:
             pinball_loss(Surv.from_arrays(EVENT, TIME), PREDICTED, LEVELS)
 
 
-@pytest.mark.filterwarnings("ignore:some test times lie beyond the reach")
 def test_examples():
-    parts = [_curves, _quantiles, _ranking, _scorers]
+    parts = [_curves, _likelihood, _quantiles, _ranking, _scorers]
     results = [doctest.testmod(part) for part in parts]
     assert sum(result.attempted for result in results) > 10
     assert all(result.failed == 0 for result in results)

@@ -347,6 +347,18 @@ class TestCalibration:
         np.testing.assert_array_equal(points.get_ydata(), expected.observed[::-1])
         assert display.ax_.get_legend().get_texts()[0].get_text() == "in-sample"
 
+    @pytest.mark.filterwarnings("ignore:quantile_calibration is undefined")
+    def test_what_the_data_do_not_reach_is_not_judged(self):
+        # Without splits the late quantiles lie beyond the end of the study.
+        end = np.quantile(TIME, 0.4)
+        model = CensoredQuantileForest(10, min_samples_leaf=len(X), random_state=0)
+        model.fit(X, np.minimum(TIME, end), EVENT & (end >= TIME))
+        display = CalibrationDisplay.from_estimator(
+            model, X, np.minimum(TIME, end), EVENT & (end >= TIME), quantiles=[0.1, 0.9]
+        )
+        np.testing.assert_array_equal(display.calibration.n_used, [len(X), 0])
+        assert abs(display.calibration.observed[0] - 0.1) < 0.02
+
     def test_from_predictions(self):
         time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
         display = CalibrationDisplay.from_predictions(
@@ -357,15 +369,28 @@ class TestCalibration:
 
 class TestImportance:
     def test_order_and_errors(self, forest):
-        found = forest.oob_importance(random_state=0)
+        found = forest.oob_importance([0.25, 0.5, 0.75], random_state=0)
         display = ImportanceDisplay(found).plot()
         assert len(display.lines_) == 3
+        assert display.ax_.get_xlabel().startswith("increase of the out-of-bag loss, up to ")
         names = [text.get_text() for text in display.ax_.get_yticklabels()]
         assert names == [found.feature_names[j] for j in display.order_]
         assert names[-1] == "dose"
         np.testing.assert_array_equal(
             display.lines_[1].lines[0].get_xdata(), found.mean[display.order_, 1]
         )
+
+    def test_shares_of_the_score(self, forest):
+        found = forest.oob_importance(random_state=0)
+        display = ImportanceDisplay(found).plot()
+        assert len(display.lines_) == 1
+        np.testing.assert_array_equal(
+            display.lines_[0].lines[0].get_xdata(), found.mean[display.order_]
+        )
+        np.testing.assert_array_equal(display.order_, np.argsort(-found.mean))
+        assert display.ax_.get_xlabel() == f"score lost without it, up to {forest.horizon_:g}"
+        assert display.ax_.get_legend() is None
+        assert display.ax_.xaxis.get_major_formatter()(0.125) == "12.5%"
 
     def test_no_more_than_there_is_room_for(self, forest):
         found = forest.oob_importance(0.5, n_repeats=1, random_state=0)
@@ -375,8 +400,9 @@ class TestImportance:
         many = type(found)(
             [f"x{j}" for j in range(300)],
             found.quantiles,
-            *np.zeros((2, 300, 1)),
-            np.zeros((1, 300, 1)),
+            *np.zeros((2, 300)),
+            np.zeros((1, 300)),
+            found.horizon,
         )
         drawn = [
             len(ImportanceDisplay(many).plot(plt.subplots(figsize=size)[1]).order_)

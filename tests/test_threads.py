@@ -65,7 +65,7 @@ def everything(forest):
         weights.indices,
         weights.indptr,
         forest.oob_predict(LEVELS),
-        np.array([forest.score(X_TEST, np.arange(len(X_TEST)))]),
+        np.array([forest.score(X_TEST, np.arange(len(X_TEST)), np.ones(len(X_TEST)))]),
         *(function.x for function in functions),
         *(function.y for function in functions),
     ]

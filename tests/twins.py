@@ -341,3 +341,60 @@ def calibration(level, weight, event):
         below.append(1 - low)
         above.append(high)
     return level[order][event[order]], np.array(below), np.array(above)
+
+
+def censoring_before(time, event, weights=None):
+    """G(q-) of the Kaplan-Meier curve of the censoring time, as a function of q."""
+    t, *_, G, _ = kaplan_meier(time, event, np.ones(len(time)) if weights is None else weights)
+    return lambda q: ([1.0, *G[t < q]])[-1]
+
+
+def horizon(time, event, weights=None):
+    """The last time up to which a right censored record says enough."""
+    w = np.ones(len(time)) if weights is None else np.asarray(weights, dtype=float)
+    time, event, w = time[w > 0], event[w > 0], w[w > 0]
+    if event.all():
+        return time.max()
+    before, last = censoring_before(time, event, w), None
+    for t in np.unique(time):
+        share = w[time >= t].sum() / w.sum()
+        rows = np.sum(time >= t)
+        few = rows < 10 if len(time) >= 40 else rows < len(time) / 4
+        if share >= 0.05 and not few and before(t) >= 0.1:
+            last = t
+    return last
+
+
+def cut_weight(y, seen, h, before):
+    """Weight of a row in a mean of min(T, h); before(t) is G(t-)."""
+    if y >= h:
+        return 1 / before(h)
+    return 1 / before(y) if seen else 0.0
+
+
+def known_by(t, y, seen, before, including=True):
+    """(weight, whether T has come) of a row at a time t: Graf's weights.
+
+    Events come before censorings: a row that is censored at t is later. Without `including`, so is
+    an event at t.
+    """
+    if y < t or (y == t and seen and including):
+        return (1 / before(y) if seen else 0.0), True
+    return 1 / before(t), False
+
+
+def integral(values, times):
+    """Mean over time of the values (g,) at times (g,), by trapezoids."""
+    area = 0.0
+    for k in range(1, len(times)):
+        area += (values[k - 1] + values[k]) / 2 * (times[k] - times[k - 1])
+    return area / (times[-1] - times[0])
+
+
+def brier(time, event, survival, t, before):
+    """Squared errors (m,) of P(T > t), weighted."""
+    errors = []
+    for y, seen, s in zip(time, event, survival, strict=True):
+        weight, come = known_by(t, y, seen, before)
+        errors.append(weight * (s - (not come)) ** 2)
+    return np.array(errors)

@@ -51,7 +51,7 @@ def auto_horizon(train: Target) -> float:
         at_risk = np.cumsum(weight[::-1])[::-1][first_rank]
         before = np.concatenate([[1.0], kaplan_meier(train, of_censoring=True)[:-1]])
         enough = (
-            (at_risk >= _LEAST_SHARE * weight.sum())
+            (at_risk / weight.sum() >= _LEAST_SHARE)
             & (train.n - first_rank >= min(_LEAST_ROWS, train.n / 4))
             & (before >= _LEAST_CENSORING)
         )

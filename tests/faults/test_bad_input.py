@@ -483,7 +483,12 @@ QUESTIONS = [
     ("estimating_function", {"q": 1.0, "quantile": [0.5]}, ValueError, ["quantile"]),
     ("score", {"y": changed(TIME, 7, NAN)}, ValueError, ["y", "NaN", "[Rr]ow 7"]),
     ("score", {"y": TIME, "event": EVENT + 1}, ValueError, ["event", "event == 2"]),
-    ("score", {"y": TIME[:-1]}, ValueError, ["X|inconsistent", "39"]),
+    ("score", {"y": TIME}, ValueError, ["times alone", "event"]),
+    ("score", {"y": TIME[:-1], "event": EVENT[:-1]}, ValueError, ["X|inconsistent", "39"]),
+    ("score", {"y": TIME, "event": EVENT, "horizon": NAN}, ValueError, ["horizon"]),
+    ("score", {"y": TIME, "event": EVENT, "horizon": "late"}, ValueError, ["horizon", "late"]),
+    ("predict_risk", {"horizon": INF}, ValueError, ["horizon"]),
+    ("predict_risk", {"horizon": True}, TypeError, ["horizon"]),
     (
         "score",
         {"y": TIME, "sample_weight": np.ones(3)},

@@ -42,7 +42,7 @@ class Weibull:
         median = 100.0 * np.exp(0.8 * X[:, :1] - 0.4 * X[:, 1:]) * self.shift
         return median / np.log(2.0) ** (1.0 / self.shape)
 
-    def predict(self, X, quantiles):
+    def predict(self, X, quantiles, unreached="clip"):
         return self.scale(X) * (-np.log1p(-np.asarray(quantiles))) ** (1.0 / self.shape)
 
     def predict_interval(self, X, coverage, unreached):

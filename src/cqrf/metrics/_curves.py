@@ -154,7 +154,7 @@ def brier_skill_score(
     >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
     >>> survival = [[0.2, 0.1], [0.6, 0.2], [0.8, 0.6], [1.0, 0.8]]
     >>> round(brier_skill_score(time, survival, [2.5, 3.5], event=event), 4)
-    0.7009
+    0.715
     """
     scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
     predicted, at = check_curves(survival, times, count_rows(scored, y), ascending=True)

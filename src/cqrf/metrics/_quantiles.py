@@ -274,8 +274,8 @@ def censored_interval_coverage(
         v_i = \frac{\delta_i 1\{Y_i \le u_i\}}{\hat G(Y_i-)} + \frac{1\{Y_i > u_i\}}{\hat G(u_i-)},
 
     over the rows whose interval ends within the horizon: whether these hold T is known by then, and
-    which rows they are is decided by the predictions alone. An interval without an upper end is
-    judged at its lower end.
+    which rows they are is decided by the predictions alone. Rows that are censored at the end count
+    as lying beyond it. An interval without an upper end is judged at its lower end.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def censored_interval_coverage(
     --------
     >>> from cqrf.metrics import censored_interval_coverage
     >>> time, event = [1.0, 2.0, 3.0, 4.0], [True, True, False, True]
-    >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 3.0, 4.0, 3.0], event=event)
+    >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 2.5, 4.0, 3.5], event=event)
     0.5
     """
     scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
@@ -306,11 +306,12 @@ def censored_interval_coverage(
         known = scored.known_by(
             np.where(open_end, first, last), including=open_end == scored.mirrored
         )
-        weight = (
-            known.weight if scored.sample_weight is None else known.weight * scored.sample_weight
-        )
+        weight = scored.weighted(known.weight)
         if weight.any():
-            return float(mean_by_level(_inside(scored.time, low, high), weight)[0])
+            # Rows that are censored at an end lie beyond it.
+            reached = open_end | (known.come != scored.mirrored)
+            inside = _inside(scored.time, low, high) * reached[:, None]
+            return float(mean_by_level(inside, weight)[0])
     warn_undefined("censored_interval_coverage", "no interval ends within the horizon")
     return float("nan")
 

@@ -128,10 +128,13 @@ def _uno(fold: _Fold) -> float:
 
 
 def _coverage(fold: _Fold) -> float:
-    # Ends that are not identified lie beyond the horizon, so that their rows are left out: their
-    # intervals promise no more than one end.
-    ends = fold.forest.predict_interval(fold.X, fold.scorer.coverage, unreached="clip")
-    lower, upper = ends.T
+    ends = fold.forest.predict_interval(fold.X, fold.scorer.coverage, unreached="inf")
+    # An interval of which the data reach one end only promises another coverage.
+    closed = np.flatnonzero(np.isfinite(ends).all(axis=1))
+    if not closed.size:
+        return float("nan")
+    fold = replace(fold, scored=fold.scored.take(closed))
+    lower, upper = ends[closed].T
     return censored_interval_coverage(fold.time, lower, upper, **fold.options)
 
 
@@ -141,7 +144,8 @@ def _coverage_error(fold: _Fold) -> float:
 
 def _calibration_error(fold: _Fold) -> float:
     levels = fold.levels(np.arange(1, 10) / 10.0)
-    predicted = fold.forest.predict(fold.X, quantiles=levels)
+    # What the data do not reach is no prediction: it lies beyond the horizon.
+    predicted = fold.forest.predict(fold.X, quantiles=levels, unreached="inf")
     found = quantile_calibration(fold.time, predicted, levels, **fold.options)
     error = np.abs(found.observed - levels)[~np.isnan(found.observed)]
     return -float(error.mean()) if error.size else float("nan")

@@ -71,7 +71,8 @@ class CalibrationDisplay(Display):
         levels = np.arange(1, 20) / 20.0 if quantiles is None else np.atleast_1d(quantiles)
         return cls.from_predictions(
             y,
-            forest.predict(X, quantiles=levels),
+            # What the data do not reach is no prediction: it lies beyond the horizon.
+            forest.predict(X, quantiles=levels, unreached="inf"),
             levels,
             event=event,
             train=forest.target_,
