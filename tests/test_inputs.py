@@ -82,7 +82,7 @@ def answers(forest, X):
         forest.estimating_function(X, grid, 0.3),
         forest.apply(X),
         forest.forest_weights(X).toarray(),
-        np.array(forest.score(X, np.arange(X_TEST.shape[0]))),
+        np.array(forest.score(X, np.arange(X_TEST.shape[0]), np.ones(X_TEST.shape[0]))),
     ]
 
 
