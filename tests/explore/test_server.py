@@ -19,6 +19,7 @@ from cqrf.datasets import load_congress, load_stormwater_cadmium
 from cqrf.explore.controls import make_controls, read_row
 from cqrf.explore.page import Explorer
 from cqrf.explore.server import ADDRESS, ExploreServer
+from cqrf.tables import Dialect
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +180,17 @@ class TestWords:
 
 
 class TestScore:
+    def test_tables_are_read_as_they_are_said_to_be_written(self, forest):
+        rows = load_congress().X.assign(age_at_entry=40.5)[:5].to_csv(sep=";", decimal=",")
+        dialect = Dialect(delimiter=";", decimal=",")
+        explorer = Explorer(forest, "m", None, 100_000, dialect)
+        with ExploreServer(explorer) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            status, answer = post(server, "score?name=new.csv", rows)
+            server.shutdown()
+        assert status == 200, answer
+        assert answer["rows"] == 5
+
     def test_results_can_be_downloaded(self, server, forest):
         data = load_congress()
         table = data.X.assign(id=np.arange(len(data.X)))

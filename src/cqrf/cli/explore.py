@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cqrf.cli.options import common, jobs, need, print_json
+from cqrf.cli.options import common, jobs, need, print_json, takes_dialect
+
+if TYPE_CHECKING:
+    from cqrf.tables import Dialect
 
 
 @click.command("explore")
@@ -25,6 +29,7 @@ from cqrf.cli.options import common, jobs, need, print_json
     show_default=True,
     help="Largest table that can be scored, in MB.",
 )
+@takes_dialect
 @jobs
 @common
 def command(
@@ -33,6 +38,7 @@ def command(
     browser: bool,
     time_name: str | None,
     max_upload: int,
+    dialect: Dialect,
     jobs: int,
     as_json: bool,
     quiet: bool,
@@ -50,7 +56,7 @@ def command(
 
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
-    explorer = Explorer(forest, Path(model).stem, time_name, max_upload << 20)
+    explorer = Explorer(forest, Path(model).stem, time_name, max_upload << 20, dialect)
     with ExploreServer(explorer, port) as server:
         if as_json:
             print_json({"url": server.url})

@@ -24,7 +24,7 @@ from cqrf.report.html import Table, asset, document, figure
 from cqrf.report.rows import curve_chart, time_range
 from cqrf.report.subject import SHOWN
 from cqrf.solve import survival_curves
-from cqrf.tables import Limits
+from cqrf.tables import Dialect, Limits
 
 _TAIL = 0.05
 # Of a table that is scored: how many times its size it may have when decompressed, and its rows.
@@ -45,12 +45,15 @@ class Explorer:
         What the outcome is called; None is a time, or a value under left censoring.
     max_upload : int
         Bytes of a table that may be scored.
+    dialect : Dialect or None
+        How its numbers and cells are written.
     """
 
     forest: CensoredQuantileForest
     title: str
     time_name: str | None
     max_upload: int
+    dialect: Dialect | None = None
 
     @property
     def words(self) -> Words:

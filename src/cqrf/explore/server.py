@@ -151,7 +151,9 @@ class _Handler(BaseHTTPRequestHandler):
         written = io.BytesIO()
         rows, preview = 0, ""
         try:
-            table = open_table(io.BytesIO(body), name=name, limits=explorer.limits)
+            table = open_table(
+                io.BytesIO(body), explorer.dialect, name=name, limits=explorer.limits
+            )
             with text_writer(written, ",") as write:
                 question = Question(interval=0.9, keep=("*",))
                 for block in answers(explorer.forest, table, question):

@@ -126,10 +126,10 @@ class ImportanceDisplay(Display):
         ax.set_ylim(len(place) - 0.4, -0.6)
         rest = n_features - len(place)
         if found.quantiles is None:
-            ax.set_xlabel(f"score lost without it, up to {found.horizon:g}")
+            ax.set_xlabel(f"score lost without it (horizon {found.horizon:g})")
             ax.xaxis.set_major_formatter("{x:.1%}")
         else:
-            ax.set_xlabel(f"increase of the out-of-bag loss, up to {found.horizon:g}")
+            ax.set_xlabel(f"increase of the out-of-bag loss (horizon {found.horizon:g})")
         if rest:
             ax.set_ylabel(f"{len(place):,} of {n_features:,} features")
         if n_levels > 1:
