@@ -32,7 +32,7 @@ requirements = $$($(BIN)/python -c 'import sys, tomllib; \
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
 .PHONY: help demo test pytest lint format bench bench-full instructions accuracy coverage paper docs images
-.PHONY: screenshots engine-test engine-test-thread coverage-gate mutation fuzz faults clean
+.PHONY: screenshots engine-test engine-test-thread engine-test-clang coverage-gate mutation fuzz faults clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +92,21 @@ engine-test: $(VENV)/.created ## run the engine's own tests under AddressSanitiz
 
 engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadSanitizer
 	$(call engine_test,thread,thread)
+
+# The tests of the extension that say most of its numbers: those of its loops, and stored answers.
+CLANG_TESTS := tests/test_engine_growing.py tests/test_engine_simd.py tests/test_files.py \
+	tests/test_restricted_means.py
+engine-test-clang: $(VENV)/.package $(VENV)/.extra-test ## build engine and extension with clang++, and run the engine's tests and some of Python's
+	@echo "building with clang++"
+	@CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+		-DCMAKE_BUILD_TYPE=Release -DCQRF_WERROR=ON -DCQRF_ENGINE_TESTS=ON \
+		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
+	@cmake --build build/clang -- --quiet
+	@ctest --test-dir build/clang --output-on-failure --no-tests=error
+	@rm -rf build/clang/package && mkdir build/clang/package && cp -r src/cqrf build/clang/package
+	@cmake --install build/clang --prefix build/clang/package > /dev/null
+	@PYTHONPATH=build/clang/package $(BIN)/python -m pytest $(CLANG_TESTS)
 
 # What must be covered, branch by branch, and the tests that do it; those that repeat are left out.
 COVERED := $(addprefix */cqrf/,_files.py _header.py _model.py _trees.py _estimation.py \

@@ -64,6 +64,10 @@ def main() -> None:
         curves=forest.predict_survival_function(members),
     )
     print_table(data, answers)
+    print(
+        f"\nOut-of-bag, the forest saves {forest.oob_score():.1%} of the integrated Brier score of "
+        f"one Kaplan-Meier\ncurve for everybody, scored up to {forest.horizon_:.1f} years."
+    )
     draw(data, answers, output)
     print(f"\nSurvival curves of {len(DRAWN)} of them: {output}")
 

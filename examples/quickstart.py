@@ -16,3 +16,4 @@ print(forest.predict(members, quantiles=[0.1, 0.5, 0.9]))
 print(forest.identified(members, quantiles=[0.1, 0.5, 0.9]))  # False: only a bound is known
 print(forest.predict_survival_function(members, times=[2, 6, 12]))  # P(T > t)
 print(forest.predict(members, conditional_after=6.0))  # median, given six years already served
+print(forest.oob_score(), forest.horizon_)  # share of Kaplan-Meier's Brier score saved, up to there

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cqrf import CensoredQuantileForest
+from cqrf import CensoredQuantileForest, OutcomeLabels
 from cqrf._files import VERSION
 
 FOLDER = Path(__file__).parent / "data"
@@ -71,9 +71,12 @@ def main():
     X, y, event, weight = draw(100, seed=0)
     test, *_ = draw(6, seed=1)
     for name, params in FORESTS.items():
-        forest = CensoredQuantileForest(12, random_state=0, **params).fit(X, y, event, weight)
+        forest = CensoredQuantileForest(12, random_state=0, **params).fit(
+            X, y, event, sample_weight=weight
+        )
         if name in ("right", "left"):
             forest.calibrate(*draw(60, seed=2)[:3])
+        forest.outcome_labels_ = OutcomeLabels("T", "died", "days")
         forest.save(FOLDER / f"v{VERSION}_{name}.cqrf")
         stored = {"X": test.astype(object).where(test.notna(), None).to_dict("list")}
         stored["answers"] = answers(forest, test)

@@ -16,6 +16,7 @@ from cqrf._checks import (
     check_fraction_or_count,
     check_int,
     check_quantiles,
+    check_same_rows,
     check_vector,
     frame_library,
     is_missing,
@@ -124,6 +125,9 @@ class TestInt:
 
     def test_too_small(self):
         assert check_int("n_estimators", 1, 1) == 1
+        assert check_int("n_jobs", 1024, 1, maximum=1024) == 1024
+        with pytest.raises(ValueError, match="n_jobs must be at most 1024; received 1025"):
+            check_int("n_jobs", 1025, 1, maximum=1024)
         with pytest.raises(ValueError, match="n_estimators must be at least 1; received 0"):
             check_int("n_estimators", 0, 1)
 
@@ -238,3 +242,63 @@ def test_frame_library():
     assert frame_library(pl.DataFrame({"a": [1]})) == "polars"
     for other in (np.zeros((1, 1)), pd.Series([1]), pl.Series([1]), None):
         assert frame_library(other) is None
+
+
+class TestSameRows:
+    """Labels are compared wherever both sides have some that mean rows."""
+
+    FRAME = pd.DataFrame({"x": np.arange(4.0)}, index=[3, 0, 2, 1])
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ([3, 0, 2, 1], [3, 0, 2, 1]),
+            ([3, 0, 2, 1], [3.0, 0.0, 2.0, 1.0]),
+            # Filtered, and given new labels from zero; or the other way round.
+            ([1, 4, 5, 9], range(4)),
+            (range(4), [3, 8, 1, 2]),
+            (["a", "b", "c", "d"], range(4)),
+            (range(4), range(1, 5)),
+            # Nothing in common.
+            (["a", "b", "c", "d"], [7, 8, 9, 10]),
+            # What both have stands where it stands.
+            ([1, 4, 5, 9], [1, 4, 6, 9]),
+            # Told by the check of lengths.
+            ([3, 0, 2, 1], [0, 1, 2]),
+            (pd.MultiIndex.from_product([[0, 1], ["a", "b"]]), range(4)),
+        ],
+    )
+    def test_pass(self, first, second):
+        check_same_rows(X=pd.DataFrame(index=first), y=pd.Series(0.0, index=second))
+
+    @pytest.mark.parametrize(
+        ("first", "second", "row"),
+        [
+            ([3, 0, 2, 1], range(4), 0),
+            (range(4), [0, 1, 3, 2], 2),
+            (["a", "b", "c", "d"], ["a", "c", "b", "d"], 1),
+            # One row late, and filtered alone.
+            ([5, 6, 7, 8], [4, 5, 6, 7], 1),
+            ([1, 4, 5, 9], [0, 1, 5, 9], 1),
+            # A label that two rows have.
+            ([0, 0, 1, 1], [0, 1, 0, 1], 1),
+            (
+                pd.MultiIndex.from_product([[0, 1], ["a", "b"]]),
+                pd.MultiIndex.from_tuples([(0, "b"), (0, "a"), (1, "a"), (1, "b")]),
+                0,
+            ),
+        ],
+    )
+    def test_refuse(self, first, second, row):
+        with pytest.raises(ValueError, match=f"y and X have row labels in .* row {row} is"):
+            check_same_rows(X=pd.DataFrame(index=first), y=pd.DataFrame(index=second))
+
+    def test_every_one_is_compared_with_the_first(self):
+        with pytest.raises(ValueError, match=r"sample_weight\.loc\[y\.index\]"):
+            check_same_rows(
+                X=np.zeros((4, 1)),
+                y=self.FRAME,
+                event=[True] * 4,
+                sample_weight=pd.Series(1.0, index=range(4)),
+            )
+        check_same_rows(X=self.FRAME, y=np.zeros(4), event=None, sample_weight=self.FRAME["x"])

@@ -28,10 +28,9 @@ def grow(data=TRAIN, n_trees=20, **parameters):
 FOREST = grow().calibrate(HELD_OUT.X, HELD_OUT.time, HELD_OUT.event)
 
 
-def own_levels(forest, X, time):
+def own_levels(estimation, time):
     """sup{a : q_a(x) <= time} of every row, by bisection."""
-    low, high = np.zeros(len(X)), np.ones(len(X))
-    estimation = forest._estimation(X)
+    low, high = np.zeros(len(time)), np.ones(len(time))
     for _ in range(50):
         middle = (low + high) / 2
         q, identified = estimation.quantiles(
@@ -43,35 +42,69 @@ def own_levels(forest, X, time):
     return np.round(low, 11)
 
 
-@pytest.mark.parametrize("curve", ["beran", "marginal", "kernel"])
-def test_calibration_is_that_of_the_formula(curve):
-    forest = grow(censoring_curve=curve)
-    data = make_aft(30, rate=0.15, random_state=5)
-    forest.calibrate(data.X, data.time, data.event)
-    level = own_levels(forest, data.X, data.time)
-    curves = forest.predict_censoring_function(data.X)
+def assert_of_the_formula(found, estimation, time, event):
+    """Compare a calibration with that of rows that all have an answer."""
+    level = own_levels(estimation, time)
+    curves = estimation.survival_functions()
 
     def weight(i, a):
         # Weights change from class to class of 200 levels.
         middle = (min(int(a * 200), 199) + 0.5) / 200
-        q = np.interp(middle, *midpoints(forest, data.X[i]))
-        return 1 / max(curves[i](np.nextafter(q, -np.inf)), 0.05)
+        q = np.interp(middle, *midpoints(curves[i]))
+        before = estimation.curve("censoring", np.array([np.nextafter(q, -np.inf)]))[i, 0]
+        return 1 / max(before, 0.05)
 
-    at, below, above = twins.calibration(level, weight, data.event)
-    found = forest.calibration_
+    at, below, above = twins.calibration(level, weight, event)
     np.testing.assert_allclose(found.level, at, atol=1e-9)
     np.testing.assert_allclose(found.below, below, rtol=1e-9)
     np.testing.assert_allclose(found.above, above, rtol=1e-9)
-    assert found.n_rows == 30
-    assert not found.out_of_bag
+    assert found.n_rows == len(time)
 
 
-def midpoints(forest, x):
-    """Levels and times of the inverted curve at one point."""
-    s = forest.predict_survival_function(x[None])[0]
+def midpoints(s):
+    """Levels and times of the inverted curve; one time for all levels where S does not fall."""
     before = np.concatenate([[1.0], s.y[:-1]])
     jump = before > s.y
+    if not jump.any():
+        return [0.0], s.x[[-1]]
     return 1 - (before + s.y)[jump] / 2, s.x[jump]
+
+
+CURVES = ["beran", "knn", "kernel", "marginal"]
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_calibration_is_that_of_the_formula(curve):
+    forest = grow(censoring_curve=curve)
+    data = make_aft(30, rate=0.15, random_state=5)
+    forest.calibrate(data.X, data.time, data.event)
+    assert_of_the_formula(forest.calibration_, forest._estimation(data.X), data.time, data.event)
+    assert not forest.calibration_.out_of_bag
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_rows_that_every_tree_has_drawn_do_not_count(curve):
+    data = make_aft(60, rate=0.15, random_state=5)
+    forest = grow(data, n_trees=15, censoring_curve=curve).calibrate()
+    target, estimation = forest.target_, forest._oob_estimation()
+    known = np.flatnonzero([len(s.x) > 0 for s in estimation.survival_functions()])
+    assert 30 < len(known) < 60
+    # Those alone, as rows of their own.
+    weights = estimation.weights.permuted(
+        np.zeros(1, dtype=np.uint8), known.astype(np.uint32), known.astype(np.uint32)
+    )
+    points = None if forest._kernel is None else forest._kernel.points[known]
+    time, event = target.times[target.time_index][known], target.event[known] == 1
+    assert_of_the_formula(forest.calibration_, forest._with_censoring(weights, points), time, event)
+    assert forest.calibration_.out_of_bag
+
+
+def test_times_as_far_apart_as_numbers_can_be():
+    time = np.repeat([-1.7e308, 1.7e308], 30)
+    forest = CensoredQuantileForest(20, min_samples_leaf=30, random_state=0)
+    forest.fit(np.zeros((60, 1)), time).calibrate(np.zeros((3, 1)), [-0.85e308, 0.0, 0.85e308])
+    # Through the midpoints of two jumps by one half.
+    np.testing.assert_allclose(forest.calibration_.level, [0.375, 0.5, 0.625])
 
 
 @settings(max_examples=40, deadline=None)
@@ -82,7 +115,7 @@ def test_without_censoring_it_is_split_conformal_prediction(n, coverage, seed):
     T = np.exp(X[:, 0] + 0.3 * rng.normal(size=n))
     forest = FOREST_OF_EVENTS
     forest.calibrate(X, T)
-    level = own_levels(forest, X, T)
+    level = own_levels(forest._estimation(X), T)
     # The k-th smallest of n and one more that may be anywhere.
     k = int(np.floor((1 - coverage) * (n + 1) + 1e-9))
     bound = forest.predict_lower_bound(TEST, coverage)
@@ -109,7 +142,7 @@ def test_interval_has_the_bounds_of_half_the_miss():
     assert interval.shape == (50, 2)
     assert (interval[:, 0] < interval[:, 1]).all()
     plain = FOREST.predict_interval(TEST, 0.8)
-    np.testing.assert_array_equal(plain, FOREST.predict(TEST, [0.1, 0.9]))
+    np.testing.assert_array_equal(plain, FOREST.predict(TEST, [0.1, 0.9], unreached="inf"))
 
 
 def test_more_coverage_is_a_wider_interval():
@@ -250,6 +283,10 @@ class TestBadInput:
         for ask in (FOREST.predict_lower_bound, FOREST.predict_upper_bound):
             with pytest.raises(ValueError, match="coverage must lie"):
                 ask(TEST, coverage)
+
+    def test_condition(self):
+        with pytest.raises(ValueError, match="conditional_after does not go with method"):
+            FOREST.predict_interval(TEST, method="conformal", conditional_after=1.0)
 
     def test_names(self):
         with pytest.raises(ValueError, match="method must be one of"):

@@ -38,7 +38,9 @@ def mixed_sample(seed=0, n=200):
 
 def grow(X, time, event=None, sample_weight=None, **parameters):
     defaults = {"n_estimators": 5, "max_samples": None, "random_state": 0}
-    return CensoredQuantileForest(**(defaults | parameters)).fit(X, time, event, sample_weight)
+    return CensoredQuantileForest(**(defaults | parameters)).fit(
+        X, time, event, sample_weight=sample_weight
+    )
 
 
 def grow_mixed(**parameters):

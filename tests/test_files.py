@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 import cqrf._files
 import cqrf._progress
-from cqrf import CensoredQuantileForest, ModelFileError
+from cqrf import CensoredQuantileForest, ModelFileError, OutcomeLabels
 from cqrf._header import PARAMETERS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
@@ -91,7 +91,7 @@ SETTINGS = {
 def test_round_trip(tmp_path, params, weighted):
     X, y, event, weight = draw()
     forest = CensoredQuantileForest(30, random_state=0, **params)
-    forest.fit(X, y, event, weight if weighted else None)
+    forest.fit(X, y, event, sample_weight=weight if weighted else None)
     forest.save(tmp_path / "model.cqrf")
     loaded = CensoredQuantileForest.load(tmp_path / "model.cqrf")
     assert_same(loaded, forest, draw(40, seed=1)[0])
@@ -149,10 +149,12 @@ def test_polars_and_arrays(tmp_path):
 def test_warm_start_goes_on_after_loading(tmp_path):
     X, y, event, weight = draw()
     forest = CensoredQuantileForest(10, warm_start=True, random_state=0)
-    forest.fit(X, y, event, weight).save(tmp_path / "model.cqrf")
+    forest.fit(X, y, event, sample_weight=weight).save(tmp_path / "model.cqrf")
     loaded = CensoredQuantileForest.load(tmp_path / "model.cqrf")
-    whole = CensoredQuantileForest(25, warm_start=True, random_state=0).fit(X, y, event, weight)
-    assert_same(loaded.set_params(n_estimators=25).fit(X, y, event, weight), whole, X)
+    whole = CensoredQuantileForest(25, warm_start=True, random_state=0).fit(
+        X, y, event, sample_weight=weight
+    )
+    assert_same(loaded.set_params(n_estimators=25).fit(X, y, event, sample_weight=weight), whole, X)
 
 
 def test_arrays_are_mapped_and_read_only(tmp_path):
@@ -225,7 +227,7 @@ def test_every_parameter_is_in_the_format():
     ("params", "reason"),
     [
         ({"censoring_curve": "kernel"}, "needs the points"),
-        ({"n_jobs": 10**6}, "n_jobs must be within"),
+        ({"n_jobs": 10**6}, "n_jobs must be at most 1024"),
         ({"n_neighbors": 1000}, "n_neighbors must not exceed"),
         ({"solver": "newton"}, "solver"),
         ({"time_resolution": "full"}, "time_resolution must be one of"),
@@ -285,17 +287,24 @@ def test_permissions_and_links(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_progress_is_shown_above_a_second(tmp_path, monkeypatch, capsys):
+def test_progress_is_shown_above_a_second_if_asked_for(tmp_path, monkeypatch, capsys):
     X, y, event, _ = draw()
+    path = tmp_path / "model.cqrf"
     forest = CensoredQuantileForest(2).fit(X, y, event)
-    forest.save(tmp_path / "model.cqrf")
-    CensoredQuantileForest.load(tmp_path / "model.cqrf")
+    forest.verbose = 1
+    forest.save(path)
+    CensoredQuantileForest.load(path, verbose=1)
     assert capsys.readouterr().err == ""
     clock = iter(range(10_000))
     monkeypatch.setattr(cqrf._progress, "monotonic", lambda: next(clock))
     monkeypatch.setattr(cqrf._files, "_PIECE", 1000)
-    forest.save(tmp_path / "model.cqrf")
-    CensoredQuantileForest.load(tmp_path / "model.cqrf")
+    forest.verbose = 0
+    forest.save(path)
+    CensoredQuantileForest.load(path)
+    assert capsys.readouterr().err == ""
+    forest.verbose = 1
+    forest.save(path)
+    CensoredQuantileForest.load(path, verbose=1)
     lines = capsys.readouterr().err.splitlines()
     assert [line[:19].strip() for line in lines] == [
         "writing model.cqrf,",
@@ -317,7 +326,14 @@ def test_golden_files_answer_as_ever(path):
     assert found == stored["answers"]
 
 
+def test_golden_files_know_their_labels():
+    for version, labels in (("v3", OutcomeLabels()), ("v4", OutcomeLabels("T", "died", "days"))):
+        path = DATA / f"{version}_right.cqrf"
+        assert CensoredQuantileForest.load(path).outcome_labels_ == labels
+
+
 def test_there_are_golden_files():
     assert len(list(DATA.glob("v1_*.cqrf"))) == 3
     assert len(list(DATA.glob("v2_*.cqrf"))) == 4
+    assert len(list(DATA.glob("v3_*.cqrf"))) == 4
     assert len(list(DATA.glob(f"v{cqrf._files.VERSION}_*.cqrf"))) == len(FORESTS)

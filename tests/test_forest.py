@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import cqrf
 from cqrf import CensoredQuantileForest, StepFunction, Surv, _blocks, _engine
 from cqrf._brier import scoring_times
+from cqrf.datasets import make_aft
 from cqrf.metrics import concordance_index
 
 LEVELS = [0.9, 0.05, 0.5, 1 / 3, 0.75]
@@ -59,7 +60,7 @@ def weights(forest):
 
 def fitted(time=TIME, event=EVENT, sample_weight=None, **parameters):
     model = CensoredQuantileForest(**(SMALL | parameters))
-    return model.fit(X, time, event, sample_weight)
+    return model.fit(X, time, event, sample_weight=sample_weight)
 
 
 def assert_same_trees(one, other):
@@ -205,15 +206,72 @@ class TestQuantiles:
 
     @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.95])
     def test_interval_is_two_quantiles(self, forest, coverage):
+        levels = [(1 - coverage) / 2, (1 + coverage) / 2]
+        expected = forest.predict(X_TEST, levels, unreached="inf")
+        np.testing.assert_allclose(forest.predict_interval(X_TEST, coverage), expected, rtol=1e-12)
         np.testing.assert_allclose(
-            forest.predict_interval(X_TEST, coverage),
-            forest.predict(X_TEST, [(1 - coverage) / 2, (1 + coverage) / 2]),
+            forest.predict_interval(X_TEST, coverage, unreached="clip"),
+            forest.predict(X_TEST, levels),
             rtol=1e-12,
         )
         np.testing.assert_array_equal(
-            np.isinf(forest.predict_interval(X_TEST, coverage, unreached="inf")),
-            ~forest.identified(X_TEST, [(1 - coverage) / 2, (1 + coverage) / 2]),
+            np.isnan(forest.predict_interval(X_TEST, coverage, unreached="nan")),
+            ~forest.identified(X_TEST, levels),
         )
+
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    def test_only_the_hidden_end_of_an_interval_is_infinite(self, censoring):
+        sign = 1.0 if censoring == "right" else -1.0
+        # A study that ends before even the near end is identified.
+        time = np.minimum(TIME, np.quantile(TIME, 0.15))
+        model = fitted(
+            time=sign * time,
+            event=EVENT & (time == TIME),
+            censoring=censoring,
+            min_samples_leaf=50,
+        )
+        hidden, known = (1, 0) if censoring == "right" else (0, 1)
+        level = 0.25 if censoring == "right" else 0.75
+        assert not model.identified(X_TEST, level).any()
+        interval = model.predict_interval(X_TEST, 0.5)
+        assert (interval[:, hidden] == sign * np.inf).all()
+        np.testing.assert_array_equal(interval[:, known], model.predict(X_TEST, level))
+
+    def test_interval_under_a_condition(self, forest):
+        after = np.random.default_rng(3).uniform(0.0, 12.0, len(X_TEST))
+        levels = [0.25, 0.75]
+        low, high = forest.predict_interval(X_TEST, 0.5, conditional_after=after).T
+        np.testing.assert_allclose(
+            low, forest.predict(X_TEST, 0.25, conditional_after=after), rtol=1e-12
+        )
+        np.testing.assert_allclose(
+            high,
+            forest.predict(X_TEST, 0.75, conditional_after=after, unreached="inf"),
+            rtol=1e-12,
+        )
+        known = forest.identified(X_TEST, levels, conditional_after=after)
+        np.testing.assert_array_equal(
+            known,
+            ~np.isnan(forest.predict(X_TEST, levels, conditional_after=after, unreached="nan")),
+        )
+        assert (known != forest.identified(X_TEST, levels)).any()
+        for ask in (forest.identified, forest.predict_interval):
+            with pytest.raises(ValueError, match="conditional_after must be finite; row 24"):
+                ask(X_TEST, conditional_after=np.r_[after[:-1], NAN])
+
+    def test_interval_covers_where_the_study_ends_early(self):
+        """Coverage of true times over 20 samples, within three standard errors."""
+        shares, n_open = [], 0
+        for seed in range(20):
+            data, new = make_aft(400, random_state=seed), make_aft(400, random_state=100 + seed)
+            end = np.quantile(data.time, 0.6)
+            model = CensoredQuantileForest(30, min_samples_leaf=20, random_state=seed)
+            model.fit(data.X, np.minimum(data.time, end), data.event & (data.time <= end))
+            low, high = model.predict_interval(new.X, 0.9).T
+            shares.append(np.mean((low <= new.latent) & (new.latent <= high)))
+            n_open += np.isinf(high).sum()
+        assert 0.5 < n_open / 8000 < 0.9
+        assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(20)
 
     @pytest.mark.parametrize("censoring", ["right", "left"])
     @pytest.mark.parametrize("curve", CURVES)
@@ -290,6 +348,48 @@ class TestQuantiles:
         assert (answers == late).all()
 
 
+class TestBeyondTheRecord:
+    """What is asked where nothing is known is answered, with one warning."""
+
+    @staticmethod
+    def calls(model, time):
+        return {
+            "survival": lambda: model.predict_survival_function(X_TEST, times=[1.0, time, time]),
+            "censoring": lambda: model.predict_censoring_function(X_TEST, times=[1.0, time, time]),
+            "hazard": lambda: model.predict_cumulative_hazard_function(
+                X_TEST, times=[1.0, time, time]
+            ),
+            "restricted mean": lambda: model.predict_rmst(X_TEST, time),
+            "std": lambda: model.predict_survival_function(
+                X_TEST, times=[1.0, time, time], return_std=True
+            ),
+        }
+
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    @pytest.mark.parametrize("what", ["survival", "censoring", "hazard", "restricted mean", "std"])
+    def test_one_warning_tells_where_the_record_ends(self, what, censoring):
+        model = fitted(censoring=censoring, ci_group_size=2)
+        end, far = (TIME.max(), 1e6) if censoring == "right" else (TIME.min(), -1e6)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.calls(model, end)[what]()
+            assert not caught
+            self.calls(model, far)[what]()
+        (warning,) = caught
+        assert issubclass(warning.category, UserWarning)
+        assert warning.filename == __file__
+        which = "beyond the last" if censoring == "right" else "before the first"
+        assert f"{which} time of the training record, {end:g}: " in str(warning.message)
+
+    def test_nothing_is_unknown_without_censoring(self):
+        model = fitted(event=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert (model.predict_survival_function(X_TEST, times=[1e6]) == 0.0).all()
+            model.predict_rmst(X_TEST, 1e6)
+
+
+@pytest.mark.filterwarnings("ignore:.*time of the training record")
 class TestAgainstTwins:
     """Weights come from the forest here; what is made of them is computed slowly."""
 
@@ -409,16 +509,8 @@ class TestAgainstTwins:
         expected = [twins.restricted_mean(TIME, EVENT, w, horizon) for w in weights]
         np.testing.assert_allclose(forest.predict_rmst(X_TEST, horizon), expected, rtol=1e-12)
 
-    @pytest.mark.parametrize("horizon", [-1.0, 0.5, 3.0, 8.0, 1e3])
-    def test_restricted_mean_under_left_censoring(self, horizon):
-        model = fitted(censoring="left")
-        means = model.predict_rmst(X_TEST, horizon)
-        for mean, S in zip(means, model.predict_survival_function(X_TEST), strict=True):
-            # What probability lies below all weighted times is put on the smallest of them.
-            mass = -np.diff(np.concatenate([[1.0], S.y]))
-            np.testing.assert_allclose(mean, mass @ np.minimum(S.x, horizon), rtol=1e-12)
 
-
+@pytest.mark.filterwarnings("ignore:.*time of the training record")
 class TestCurves:
     @pytest.mark.parametrize("censoring", ["right", "left"])
     @pytest.mark.parametrize("curve", CURVES)
@@ -897,7 +989,7 @@ class TestOutcomes:
         ("time", "event"),
         [
             (TIME.tolist(), EVENT.tolist()),
-            (pd.Series(TIME, index=np.arange(120)[::-1]), pd.Series(EVENT)),
+            (pd.Series(TIME, index=np.arange(5, 125)), pd.Series(EVENT)),
             (pl.Series(TIME), pl.Series(EVENT)),
             (TIME, EVENT.astype(np.int8)),
             (TIME, EVENT.astype(float)),
@@ -909,6 +1001,10 @@ class TestOutcomes:
         model = CensoredQuantileForest(**SMALL).fit(X, time, event)
         np.testing.assert_array_equal(model.predict(X_TEST, LEVELS), forest.predict(X_TEST, LEVELS))
 
+    def test_sample_weight_is_not_taken_for_an_event(self):
+        with pytest.raises(TypeError, match="positional"):
+            CensoredQuantileForest(**SMALL).fit(X, TIME, EVENT, np.ones(120))
+
     def test_plain_numbers_are_not_censored(self):
         plain = CensoredQuantileForest(**SMALL).fit(X, TIME)
         full = CensoredQuantileForest(**SMALL).fit(X, TIME, np.ones(120, dtype=bool))
@@ -918,7 +1014,7 @@ class TestOutcomes:
         data, time, event = X.copy(), TIME.copy(), EVENT.copy()
         for array in (data, time, event):
             array.flags.writeable = False
-        model = CensoredQuantileForest(**SMALL).fit(data, time, event, np.ones(120))
+        model = CensoredQuantileForest(**SMALL).fit(data, time, event, sample_weight=np.ones(120))
         np.testing.assert_array_equal(model.predict(X_TEST), forest.predict(X_TEST))
 
     @pytest.mark.parametrize(
@@ -1205,7 +1301,7 @@ class TestSampleWeight:
             max_samples=None,
             random_state=0,
         )
-        weighted = clone(model).fit(data, time, event, counts)
+        weighted = clone(model).fit(data, time, event, sample_weight=counts)
         copies = clone(model).fit(*repeated(counts, data, time, event))
         np.testing.assert_allclose(
             weighted.forest_weights(X_TEST).toarray(),
@@ -1258,7 +1354,7 @@ class TestSampleWeight:
             categorical_features=[1],
             random_state=0,
         )
-        weighted = clone(model).fit(data, time, event, counts)
+        weighted = clone(model).fit(data, time, event, sample_weight=counts)
         copies = clone(model).fit(*repeated(counts, data, time, event))
         # Every value here was seen in training; see the next test for those that were not.
         np.testing.assert_allclose(
@@ -1296,7 +1392,7 @@ class TestSampleWeight:
             bandwidth=0.5,
             random_state=0,
         )
-        weighted = clone(model).fit(data, time, event, counts)
+        weighted = clone(model).fit(data, time, event, sample_weight=counts)
         copies = clone(model).fit(*repeated(counts, data, time, event))
         np.testing.assert_allclose(
             weighted.predict(X_TEST, LEVELS), copies.predict(X_TEST, LEVELS), rtol=1e-11
@@ -1319,7 +1415,9 @@ class TestSampleWeight:
             "n_neighbors": 9,
             "bootstrap": bootstrap,
         }
-        zero = CensoredQuantileForest(**options).fit(X, TIME, EVENT, kept.astype(float))
+        zero = CensoredQuantileForest(**options).fit(
+            X, TIME, EVENT, sample_weight=kept.astype(float)
+        )
         removed = CensoredQuantileForest(**options).fit(X[kept], TIME[kept], EVENT[kept])
         assert_same_trees(zero, removed)
         w = zero.forest_weights(X_TEST).toarray()
@@ -1337,7 +1435,7 @@ class TestSampleWeight:
         kept = letter != "f"
         frame = pd.DataFrame({"letter": letter.astype(object), "x": x})
         model = CensoredQuantileForest(**SMALL)
-        zero = clone(model).fit(frame, time, event, kept.astype(float))
+        zero = clone(model).fit(frame, time, event, sample_weight=kept.astype(float))
         removed = clone(model).fit(frame[kept], time[kept], event[kept])
         np.testing.assert_array_equal(zero.predict(frame), removed.predict(frame))
 
@@ -1551,7 +1649,9 @@ class TestWarmStart:
         event = np.concatenate([EVENT[:60], EVENT[:60]]) if what == "censoring" else EVENT
         data = np.concatenate([X[:60], X[:60]]) if what == "censoring" else X
         s = np.random.default_rng(15).uniform(0.5, 2.0, 120)
-        model = CensoredQuantileForest(**SMALL, warm_start=True).fit(data, time, event, s)
+        model = CensoredQuantileForest(**SMALL, warm_start=True).fit(
+            data, time, event, sample_weight=s
+        )
         model.set_params(n_estimators=30)
         if what == "X":
             data = data[:, ::-1]
@@ -1566,7 +1666,7 @@ class TestWarmStart:
         else:
             model.set_params(censoring="left")
         with pytest.raises(ValueError, match="warm_start"):
-            model.fit(data, time, event, s)
+            model.fit(data, time, event, sample_weight=s)
         assert len(model.trees_) == 20
 
     def test_fewer_trees_are_refused(self):

@@ -66,7 +66,7 @@ FRAMES = {
 
 def fit(X, y=TIME, event=EVENT, weight=None, **parameters):
     defaults = {"n_estimators": 8, "min_samples_leaf": 20, "max_bins": 40, "random_state": 0}
-    return CensoredQuantileForest(**(defaults | parameters)).fit(X, y, event, weight)
+    return CensoredQuantileForest(**(defaults | parameters)).fit(X, y, event, sample_weight=weight)
 
 
 def answers(forest, X):
@@ -82,7 +82,7 @@ def answers(forest, X):
         forest.estimating_function(X, grid, 0.3),
         forest.apply(X),
         forest.forest_weights(X).toarray(),
-        np.array(forest.score(X, np.arange(X_TEST.shape[0]))),
+        np.array(forest.score(X, np.arange(X_TEST.shape[0]), np.ones(X_TEST.shape[0]))),
     ]
 
 

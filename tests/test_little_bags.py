@@ -21,7 +21,7 @@ TEST = np.linspace(0.1, 1.9, 5)[:, None]
 def grow(data=DATA, n_trees=30, group_size=3, sample_weight=None, **parameters):
     options = {"min_samples_leaf": 5, "random_state": 0} | parameters
     forest = CensoredQuantileForest(n_trees, ci_group_size=group_size, **options)
-    return forest.fit(data.X, data.time, data.event, sample_weight)
+    return forest.fit(data.X, data.time, data.event, sample_weight=sample_weight)
 
 
 def tree_weights(forest, x, sample_weight=None):

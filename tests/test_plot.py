@@ -11,6 +11,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from cqrf import CensoredQuantileForest, plot
+from cqrf._colours import BLUE, GREEN, RED, colour_of_level
 from cqrf.metrics import quantile_calibration
 from cqrf.plot import (
     CalibrationDisplay,
@@ -21,6 +22,7 @@ from cqrf.plot import (
     QuantileFanDisplay,
     SurvivalCurvesDisplay,
 )
+from cqrf.report.subject import COLOURS
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -127,6 +129,56 @@ class TestConventions:
         assert plt.get_fignums() == []
 
 
+class TestColours:
+    def test_a_quantile_has_one_colour_everywhere(self, forest):
+        expected = [colour_of_level(level) for level in LEVELS]
+        fan = QuantileFanDisplay.from_estimator(forest, X[:5], "age", quantiles=LEVELS)
+        assert [line.get_color() for line in fan.lines_[:3]] == expected
+        neighbors = NeighborsDisplay.from_estimator(forest, X.iloc[0], quantiles=LEVELS)
+        assert [line.get_color() for line in neighbors.quantiles_] == expected
+        # Whichever levels are drawn beside it.
+        for levels in (LEVELS, [0.5, 0.9], [0.9, 0.1, 0.5]):
+            found = forest.oob_importance(levels, n_repeats=1, random_state=0)
+            lines = ImportanceDisplay(found).plot().lines_
+            colours = {
+                level: line.lines[0].get_color()
+                for level, line in zip(found.quantiles, lines, strict=True)
+            }
+            assert colours == {level: colour_of_level(level) for level in levels}
+        assert list(COLOURS) == expected
+
+    def test_levels_between_are_mixed(self):
+        levels = np.arange(1, 200) / 200
+        colours = [colour_of_level(level) for level in levels]
+        assert len(set(colours)) == len(levels)
+        assert [colour_of_level(level) for level in (0.1, 0.5, 0.9)] == [BLUE, GREEN, RED]
+        assert all(len(colour) == 7 and int(colour[1:], 16) >= 0 for colour in colours)
+
+
+def limits():
+    """A forest whose values are measured from their median on."""
+    limit = np.median(TIME)
+    model = CensoredQuantileForest(10, censoring="left", min_samples_leaf=40, random_state=0)
+    return model.fit(X, np.maximum(TIME, limit), limit <= TIME)
+
+
+class TestWords:
+    def test_limits_are_not_times(self, left, forest):
+        for model, words in ((left, ("value", "measured", "below")), (forest, ("time", "event"))):
+            curves = SurvivalCurvesDisplay.from_estimator(model, X[:3])
+            assert curves.ax_.get_xlabel() == f"{words[0]} t"
+            near = NeighborsDisplay.from_estimator(model, X.iloc[0])
+            assert words[0] in near.ax_.get_xlabel()
+            assert near.events_.get_label().startswith(words[1])
+        roots = EstimatingFunctionDisplay.from_estimator(limits(), X[:1], 0.1)
+        assert roots.ax_.get_legend().get_texts()[0].get_text().startswith("row 0: below ")
+
+    def test_a_record_of_limits_ends_on_the_left(self):
+        display = SurvivalCurvesDisplay.from_estimator(limits(), X[:1], quantiles=[0.1, 0.9])
+        (bar,) = [line for line in display.ax_.lines if line.get_marker() == "|"]
+        assert bar.get_xdata()[0] == display.curves[0].x[0]
+
+
 class TestSurvivalCurves:
     def test_few(self, forest):
         display = SurvivalCurvesDisplay.from_estimator(forest, X[:3], labels=["x", "y", "z"])
@@ -225,6 +277,10 @@ class TestFan:
         assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["a", "b", "c"]
         expected = forest.predict(X[:7].assign(kind="b"), 0.5).mean()
         np.testing.assert_allclose(display.predicted[1, 2], expected, rtol=1e-12)
+
+    def test_an_indicator_has_two_ticks(self, forest):
+        display = QuantileFanDisplay.from_estimator(forest, X[:7], "dose")
+        assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["0", "1"]
 
     def test_arrays_and_one_row(self):
         numbers = X[["age", "dose"]].to_numpy().astype(int)

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cqrf import CensoredQuantileForest, Surv
-from cqrf._brier import kaplan_meier_survival, scoring_times
+from cqrf._brier import kaplan_meier_survival, log_score_times, scoring_times
 from cqrf.metrics import (
     SCORERS,
     brier_score,
@@ -242,16 +242,14 @@ class TestLogScore:
                 S, t, y = 1 - S[::-1], -times[::-1], -y
             else:
                 t = times
-            S, t = np.array([1.0, *S]), np.array([-np.inf, *t])
+            S = np.array([1.0, *S[1:]])
             if y > t[-1]:
                 p = S[-1]
             elif seen:
-                k = next(k for k in range(1, len(t)) if t[k - 1] < y <= t[k])
+                k = next(k for k in range(1, len(t)) if y <= t[k])
                 p = S[k - 1] - S[k]
-            elif y <= t[1]:
-                p = 1.0 if y < t[1] else S[1]
             else:
-                p = np.interp(y, t[1:], S[1:])
+                p = np.interp(y, t, S)
             total += w * np.log(max(p, 1e-4))
         return total / sum(weight)
 
@@ -281,7 +279,7 @@ class TestLogScore:
         survival = np.tile([0.9, 0.5, 0.2], (6, 1))
         time = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
         event = np.array([True] * 3 + [False] * 3)
-        for i, p in enumerate([0.1, 0.4, 0.3, 0.9, 0.5, 0.2]):
+        for i, p in enumerate([0.5, 0.5, 0.3, 1.0, 0.5, 0.2]):
             row = censored_log_score(
                 time[i : i + 1], survival[:1], [1.0, 2.0, 3.0], event=event[i : i + 1]
             )
@@ -289,10 +287,11 @@ class TestLogScore:
 
     def test_floor(self):
         # What was said to be impossible costs 9.2, and not infinity.
-        found = censored_log_score([1.5], [[0.5, 0.5]], [1.0, 2.0], event=[True])
+        found = censored_log_score([1.5], [[1.0, 1.0]], [1.0, 2.0], event=[True])
         np.testing.assert_allclose(found, np.log(1e-4), rtol=1e-12)
         # Rounding may let a curve rise.
-        found = censored_log_score([1.5], [[0.5, np.nextafter(0.5, 1)]], [1.0, 2.0], event=[True])
+        rising = [[1.0, 0.5, np.nextafter(0.5, 1)]]
+        found = censored_log_score([2.5], rising, [1.0, 2.0, 3.0], event=[True])
         np.testing.assert_allclose(found, np.log(1e-4), rtol=1e-12)
 
     def test_no_event_is_needed(self):
@@ -378,7 +377,7 @@ class TestScorers:
             return model.score(X_TEST, Y_TEST, sample_weight=s, horizon=horizon)
         if name in ("neg_integrated_brier_score", "censored_log_score"):
             log = name == "censored_log_score"
-            times = scoring_times(model.target_, h, 12 if log else 128)
+            times = (log_score_times if log else scoring_times)(model.target_, h)
             curves = np.clip(model.predict_survival_function(X_TEST, times=times), 0, 1), times
             if log:
                 return censored_log_score(Y_TEST, *curves, sample_weight=s)

@@ -12,6 +12,8 @@ from cqrf import CensoredQuantileForest
 LEVELS = np.array([0.05, 0.5, 0.9])
 CURVES = ["beran", "knn", "kernel", "marginal"]
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*time of the training record")
+
 
 def draw(n, seed=0):
     rng = np.random.default_rng(seed)

@@ -42,7 +42,9 @@ def whole_weights(n=190):
 
 def fit(X, time, event=None, sample_weight=None, **parameters):
     defaults = {"n_estimators": 2, "random_state": 0}
-    return CensoredQuantileForest(**(defaults | parameters)).fit(X, time, event, sample_weight)
+    return CensoredQuantileForest(**(defaults | parameters)).fit(
+        X, time, event, sample_weight=sample_weight
+    )
 
 
 def fit_mixed(**parameters):

@@ -280,6 +280,18 @@ def restricted_mean(time, event, weights, horizon):
     return mean
 
 
+def area_mean(survival, start, horizon):
+    """E[min(T, h)] from the function P(T > t): a time, and the area from there to h.
+
+    What the function leaves below the start, P(T <= start), counts as the start.
+    """
+    if horizon <= start:
+        return float(horizon)
+    inside = survival.x[(survival.x > start) & (survival.x < horizon)]
+    times = np.concatenate([[start], inside, [horizon]])
+    return start + survival(times[:-1]) @ np.diff(times)
+
+
 def influence(t, time, event, weights):
     """What one more unit of weight on each weighted row does to S(t), (n,): a numerical derivative.
 

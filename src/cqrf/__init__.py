@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from cqrf.explain import Explanation
     from cqrf.forest import CensoredQuantileForest
     from cqrf.importance import Importance
+    from cqrf.labels import OutcomeLabels
     from cqrf.solve import solve_quantiles, survival_curves
     from cqrf.surv import Surv
     from cqrf.weights import leaf_weights
@@ -18,6 +19,7 @@ __all__ = [
     "Explanation",
     "Importance",
     "ModelFileError",
+    "OutcomeLabels",
     "StepFunction",
     "Surv",
     "leaf_weights",
@@ -29,7 +31,17 @@ __version__ = "0.1.0"
 
 # Where the names are looked for. Importing them takes a second, most of it scikit-learn, which a
 # shell that completes `cqrf fi` must not wait for.
-_MODULES = ("forest", "explain", "importance", "solve", "surv", "weights", "curves", "_files")
+_MODULES = (
+    "forest",
+    "explain",
+    "importance",
+    "solve",
+    "surv",
+    "weights",
+    "curves",
+    "labels",
+    "_files",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._blocks import in_row_blocks
 from cqrf._brier import Skill, integrated_errors, kaplan_meier_survival, scoring_times
-from cqrf._checks import check_choice, check_int, check_quantiles
+from cqrf._checks import check_choice, check_int, check_quantiles, check_same_rows
 from cqrf._estimation import (
     CENSORING_CURVES,
     Estimation,
@@ -38,8 +38,12 @@ from cqrf._trees import Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.curves import step_functions
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 from cqrf.solve import check_neighbors
 from cqrf.target import Target
+
+# No machine has more threads, and no model file may ask for them.
+_MAX_JOBS = 1024
 
 
 class FittedForest(RegressorMixin, BaseEstimator):
@@ -66,6 +70,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
     horizon_: float
     trees_: Trees
     target_: Target
+    outcome_labels_: OutcomeLabels
     _encoder: FeatureEncoder
     _binner: Binner
     _bins: NDArray[np.uint8]
@@ -146,12 +151,18 @@ class FittedForest(RegressorMixin, BaseEstimator):
             features,
             len(levels),
             lambda estimation, rows: self._solve(
-                estimation, levels, None if after is None else after[rows], interpolation, unreached
+                estimation, levels, of_rows(after, rows), interpolation, unreached
             ),
         )
         return answers[:, 0] if scalar else answers
 
-    def identified(self, X: Any, quantiles: float | ArrayLike | None = None) -> NDArray[np.bool_]:
+    def identified(
+        self,
+        X: Any,
+        quantiles: float | ArrayLike | None = None,
+        *,
+        conditional_after: float | ArrayLike | None = None,
+    ) -> NDArray[np.bool_]:
         """Tell which quantiles the censored data identify.
 
         Parameters
@@ -160,19 +171,27 @@ class FittedForest(RegressorMixin, BaseEstimator):
             Test points.
         quantiles : float or array-like of shape (q,), optional
             Levels; `default_quantiles` if not given.
+        conditional_after : float or array-like of shape (m,), optional
+            Tell it of the quantiles of T given that T exceeds this time, as in `predict`.
 
         Returns
         -------
         ndarray of shape (m,) for one level, (m, q) for several, bool
-            False where the survival curve never falls to ``1 - quantile``: what `predict`
-            returns there is a bound, not an estimate.
+            False where the survival curve never falls to ``1 - quantile`` (of its value at
+            `conditional_after`, if that is given): what `predict` returns there is a bound, not an
+            estimate.
         """
         levels, scalar = self._levels(quantiles)
+        features = self._encode(X)
+        after = check_condition(conditional_after, features.shape[0])
         identified = self._by_blocks(
-            self._encode(X),
+            features,
             len(levels),
-            lambda estimation, _: estimation.quantiles(
-                levels, solver=self.solver, interpolation=self.interpolation
+            lambda estimation, rows: estimation.quantiles(
+                levels,
+                solver=self.solver,
+                interpolation=self.interpolation,
+                conditional_after=of_rows(after, rows),
             )[1],
         )
         return identified[:, 0] if scalar else identified
@@ -192,7 +211,9 @@ class FittedForest(RegressorMixin, BaseEstimator):
         X : array-like, frame or sparse matrix of shape (m, p)
             Test points.
         times : array-like of shape (g,), optional
-            Times at which to evaluate it.
+            Times at which to evaluate it. Beyond the last time of a censored training record (under
+            left censoring before the first one) nothing is known: the curve is carried on
+            unchanged, with a warning.
         return_array : bool, default=False
             Return values at `times` (at `times_` if none are given) instead of functions.
             Values are also returned whenever `times` is given.
@@ -212,13 +233,13 @@ class FittedForest(RegressorMixin, BaseEstimator):
         times faster: what leaves hold between them is kept, for the last `times` only.
         """
         if check_choice("return_std", return_std, (True, False)):
+            grid = self._grid(times)
             estimation = self._estimation(X)
             bags = self._little_bags(estimation)
-            grid = self.times_ if times is None else _check_times("times", times)
             return estimation.curve("survival", grid), bags.survival_std(grid)
         if times is None and not return_array:
             return step_functions(self._estimation(X).survival_functions())
-        return self._curve(X, "survival", times)
+        return self._curve(X, "survival", self._grid(times))
 
     def predict_censoring_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -236,7 +257,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
         """
         if times is None and not return_array:
             return step_functions(self._estimation(X).censoring_functions())
-        return self._curve(X, "censoring", times)
+        return self._curve(X, "censoring", self._grid(times))
 
     def predict_cumulative_hazard_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -255,13 +276,20 @@ class FittedForest(RegressorMixin, BaseEstimator):
         if times is None and not return_array:
             survival = self._estimation(X).survival_functions()
             return step_functions([function.cumulative_hazard() for function in survival])
-        return self._curve(X, "cumulative_hazard", times)
+        return self._curve(X, "cumulative_hazard", self._grid(times))
 
     def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
         r"""Predict the restricted mean E[min(T, horizon)].
 
-        For positive times it is the area :math:`\int_0^h S(t)\,dt`. Where S is not known up to
-        the horizon, its last value is carried on.
+        It is :math:`t_1 + \int_{t_1}^h S(t)\,dt`, the area under the curve of
+        `predict_survival_function` from the smallest training time :math:`t_1` on, or the horizon
+        where that is smaller. Without left censoring S is one before :math:`t_1`, so that for
+        positive times it is the area :math:`\int_0^h S(t)\,dt`.
+
+        Where S is not known up to the horizon, its last value is carried on; with a warning, if the
+        horizon lies beyond the last time of a censored training record. Under left censoring its
+        first value is carried on down to :math:`t_1`, and the probability that is left below counts
+        as :math:`t_1`: the mean is not smaller than that of T.
 
         Parameters
         ----------
@@ -277,6 +305,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
         limit = _check_times("horizon", horizon)
         if limit.shape != (1,):
             raise ValueError(f"horizon must be one number; received {horizon!r}")
+        check_is_fitted(self)
+        warn_beyond_record(self.target_, "horizon", limit, stacklevel=3)
         return self._by_blocks(
             self._encode(X), 1, lambda estimation, _: estimation.restricted_mean(float(limit[0]))
         )
@@ -429,6 +459,7 @@ class FittedForest(RegressorMixin, BaseEstimator):
             happens up to the horizon.
         """
         check_is_fitted(self)
+        check_same_rows(X=X, y=y, event=event, sample_weight=sample_weight)
         target = self.target_
         scored = Scored.read(y, event, target, sample_weight, target.censoring, horizon)
         assert scored is not None
@@ -639,18 +670,31 @@ class FittedForest(RegressorMixin, BaseEstimator):
             return check_quantiles(self.default_quantiles, "default_quantiles")
         return check_quantiles(quantiles)
 
-    def _curve(self, X: Any, which: Which, times: ArrayLike | None) -> NDArray[np.float64]:
-        features = self._encode(X)
-        grid = self.times_ if times is None else _check_times("times", times)
+    def _grid(self, times: ArrayLike | None) -> NDArray[np.float64]:
+        """Check the times (g,) that a public method is asked to answer at; `times_` if None."""
+        check_is_fitted(self)
+        if times is None:
+            return self.times_
+        grid = _check_times("times", times)
+        warn_beyond_record(self.target_, "times", grid)
+        return grid
+
+    def _curve(self, X: Any, which: Which, grid: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._by_blocks(
-            features, len(grid), lambda estimation, _: estimation.curve(which, grid)
+            self._encode(X), len(grid), lambda estimation, _: estimation.curve(which, grid)
         )
 
     def _n_threads(self) -> int:
         """Return the number of threads that n_jobs asks for."""
-        if self.n_jobs is not None and check_int("n_jobs", self.n_jobs, -(2**31)) == 0:
+        jobs = check_int("n_jobs", self.n_jobs, -_MAX_JOBS, True, maximum=_MAX_JOBS)
+        if jobs == 0:
             raise ValueError("n_jobs must not be 0")
-        return int(effective_n_jobs(self.n_jobs))
+        return int(effective_n_jobs(jobs))
+
+
+def of_rows(after: NDArray[np.float64] | None, rows: slice) -> NDArray[np.float64] | None:
+    """Conditions of some rows, if there are any."""
+    return None if after is None else after[rows]
 
 
 def _positions(features: _engine.Features, rows: slice | None) -> NDArray[np.int64] | None:
@@ -658,6 +702,34 @@ def _positions(features: _engine.Features, rows: slice | None) -> NDArray[np.int
     if rows is None or (rows.start, rows.stop) == (0, features.shape[0]):
         return None
     return np.arange(rows.start, rows.stop)
+
+
+def warn_beyond_record(
+    target: Target, name: str, times: NDArray[np.float64], stacklevel: int = 4
+) -> None:
+    """Warn, once, of times behind all those of the training record, where S is not known.
+
+    Parameters
+    ----------
+    target : Target
+        The training record. Where nothing is censored, S is known everywhere.
+    name : str
+        Name of the argument, for the message.
+    times : ndarray of shape (g,)
+        Times that are asked for.
+    stacklevel : int, default=4
+        Of the caller of the public method.
+    """
+    end = target.observed[-1]
+    beyond = times < end if target.mirrored else times > end
+    if target.event.all() or not beyond.any():
+        return
+    which = "before the first" if target.mirrored else "beyond the last"
+    warnings.warn(
+        f"{name} reach{'es' if len(times) == 1 else ''} {which} time of the training record, "
+        f"{end:g}: from there on the curve is carried on unchanged",
+        stacklevel=stacklevel,
+    )
 
 
 def _check_times(name: str, times: float | ArrayLike) -> NDArray[np.float64]:

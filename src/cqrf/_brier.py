@@ -17,9 +17,12 @@ Array = NDArray[np.float64]
 # Half of the times at which curves are scored are quantiles of the event times, half lie at equal
 # distances: the former are dense where much happens, the latter where the integral is large.
 _N_TIMES = 128
+# Curves of small leaves are rough: with fine intervals their roughness is all that the log score
+# sees.
+_N_INTERVALS = 4
 
 
-def scoring_times(train: Target, horizon: float, n_times: int | None = None) -> Array:
+def scoring_times(train: Target, horizon: float, n_times: int = _N_TIMES) -> Array:
     """Choose the times at which curves are scored: from the first time of the record to h.
 
     Parameters
@@ -28,23 +31,49 @@ def scoring_times(train: Target, horizon: float, n_times: int | None = None) -> 
         The training outcomes.
     horizon : float
         The horizon h; under left censoring times are those from h to the last one.
-    n_times : int, optional
-        About how many; 128 by default.
+    n_times : int
+        About how many.
 
     Returns
     -------
     ndarray of shape (g,), float64
-        Ascending; a single one if the record begins at the horizon.
+        Ascending; `log_score_times` among them.
     """
-    n_times = _N_TIMES if n_times is None else n_times
-    first, last = sorted([in_own_sign(train, float(train.times[0])), horizon])
+    first, last = _ends(train, horizon)
+    evenly = np.linspace(first, last, n_times // 2)
+    dense = _event_quantiles(train, first, last, n_times // 2)
+    return np.unique(np.concatenate([evenly, dense, log_score_times(train, horizon)]))
+
+
+def log_score_times(train: Target, horizon: float) -> Array:
+    """Choose the times between which events are counted: intervals of about as many events each.
+
+    Returns
+    -------
+    ndarray of shape (g,), float64
+        Ascending, from the first time of the record to h; see `scoring_times`.
+    """
+    first, last = _ends(train, horizon)
+    # The first and the last event are no ends: an interval must hold more than one of them.
+    inner = _event_quantiles(train, first, last, _N_INTERVALS + 1)[1:-1]
+    return np.unique(np.concatenate([[first, last], inner]))
+
+
+def _ends(train: Target, horizon: float) -> tuple[float, float]:
+    """First and last time that are scored, which differ even if the record begins at h."""
+    begin = in_own_sign(train, float(train.times[0]))
+    if begin == horizon:
+        begin = float(np.nextafter(begin, np.inf if train.mirrored else -np.inf))
+    return min(begin, horizon), max(begin, horizon)
+
+
+def _event_quantiles(train: Target, first: float, last: float, count: int) -> Array:
+    """Quantiles of the event times between two times, at equally spaced levels; none without."""
     events = train.observed[train.event == 1]
-    events = events[(events > first) & (events < last)]
-    evenly = np.linspace(first, last, max(n_times // 2, 2))
+    events = np.asarray(events[(events > first) & (events < last)])
     if not events.size:
-        return np.unique(evenly)
-    shares = np.linspace(0.0, 1.0, n_times // 2)
-    return np.unique(np.concatenate([evenly, np.quantile(events, shares, method="nearest")]))
+        return events
+    return np.asarray(np.quantile(events, np.linspace(0.0, 1.0, count), method="nearest"))
 
 
 def kaplan_meier_survival(train: Target, times: Array) -> Array:

@@ -111,16 +111,30 @@ def check_coverage(coverage: object, name: str = "coverage") -> float:
 
 @overload
 def check_int(
-    name: str, value: object, minimum: int, allow_none: Literal[False] = False
+    name: str,
+    value: object,
+    minimum: int,
+    allow_none: Literal[False] = False,
+    *,
+    maximum: int | None = None,
 ) -> int: ...
 
 
 @overload
-def check_int(name: str, value: object, minimum: int, allow_none: bool) -> int | None: ...
+def check_int(
+    name: str, value: object, minimum: int, allow_none: bool, *, maximum: int | None = None
+) -> int | None: ...
 
 
-def check_int(name: str, value: object, minimum: int, allow_none: bool = False) -> int | None:
-    """Check an integer with a lower bound.
+def check_int(
+    name: str,
+    value: object,
+    minimum: int,
+    allow_none: bool = False,
+    *,
+    maximum: int | None = None,
+) -> int | None:
+    """Check an integer between bounds.
 
     Parameters
     ----------
@@ -132,6 +146,8 @@ def check_int(name: str, value: object, minimum: int, allow_none: bool = False) 
         Smallest value allowed.
     allow_none : bool, default=False
         Whether None passes.
+    maximum : int, optional
+        Largest value allowed.
 
     Returns
     -------
@@ -143,9 +159,12 @@ def check_int(name: str, value: object, minimum: int, allow_none: bool = False) 
     if not isinstance(value, Integral) or isinstance(value, bool):
         or_none = " or None" if allow_none else ""
         raise TypeError(f"{name} must be an integer{or_none}; received {value!r}")
-    if value < minimum:
+    number = int(value)
+    if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}; received {value!r}")
-    return int(value)
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}; received {value!r}")
+    return number
 
 
 def check_fraction_or_count(
@@ -324,6 +343,60 @@ def frame_library(data: object) -> Literal["pandas", "polars"] | None:
     if polars is not None and isinstance(data, polars.DataFrame):
         return "polars"
     return None
+
+
+def check_same_rows(**tables: object) -> None:
+    """Refuse pandas objects whose labels say that their rows belong together in another way.
+
+    Rows are paired by position. That is wrong where a label of the one stands at another position
+    of the other: `y` sorted and `X` not, or either of them filtered alone. A default index
+    (0, 1, 2, ...) says nothing about rows with other labels: it is what ``reset_index`` leaves.
+
+    Parameters
+    ----------
+    **tables : DataFrame, Series, or anything else
+        By their names, for the message; the first one from pandas is what the others are compared
+        with. What is not from pandas has no labels.
+    """
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return
+    labelled = [
+        (name, table.index)
+        for name, table in tables.items()
+        if isinstance(table, pandas.DataFrame | pandas.Series)
+    ]
+    for name, index in labelled[1:]:
+        first_name, first = labelled[0]
+        row = _moved_label(first, index)
+        if row is not None:
+            raise ValueError(
+                f"{name} and {first_name} have row labels in another order: row {row} is labelled "
+                f"{index[row]!r} in {name} and {first[row]!r} in {first_name}. Put them in one "
+                f"order, as with {name}.loc[{first_name}.index], or pass {name} as a NumPy array "
+                "to pair rows by position"
+            )
+
+
+def _moved_label(first: Any, second: Any) -> int | None:
+    """First row whose label in an index stands elsewhere in the first one, if that means anything.
+
+    Indexes of different lengths are not compared: that is an error of its own.
+    """
+    if len(first) != len(second) or first.equals(second):
+        return None
+    labels, others = first.tolist(), second.tolist()
+    known = set(labels)
+    default = any(_is_default(index) for index in (first, second))
+    if default and known != set(others):
+        return None
+    rows = enumerate(zip(labels, others, strict=True))
+    return next((row for row, (a, b) in rows if a != b and b in known), None)
+
+
+def _is_default(index: Any) -> bool:
+    """Whether a pandas index counts rows from zero, as one does that nobody has set."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def _is_real(value: object) -> bool:

@@ -24,7 +24,6 @@ the mean weight of the rows at risk. Without censoring this is split conformal p
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,16 +98,15 @@ def calibrate(
     out_of_bag : bool
         Whether they are the training rows.
     """
-    level, weight = _levels_and_weights(estimation, time)
-    known = ~np.isnan(level)
+    level, weight = estimation.calibration(time, _CLASSES, _LEAST_CENSORING)
+    known = np.flatnonzero(~np.isnan(level))
     if not event[known].any():
         raise ValueError("event is never True: quantiles cannot be calibrated")
-    level, weight, event = level[known], weight[known], event[known]
     # Events first among equal levels: a row that is censored there is still at risk.
-    order = np.lexsort((~event, level))
-    level, weight, event = level[order], weight[order], event[order]
+    order = known[np.lexsort((~event[known], level[known]))]
+    level, event = level[order], event[order]
     at = np.flatnonzero(event)
-    own, at_risk, mean = _risk_sets(level, weight, at)
+    own, at_risk, mean = _risk_sets(level, weight, order, at)
     # The row to be predicted: gone before the first event, or at risk for ever.
     first = mean[0] / (at_risk[0] + mean[0])
     below = 1.0 - (1.0 - first) * np.cumprod(1.0 - own / at_risk)
@@ -116,57 +114,26 @@ def calibrate(
     return Calibration(level[at], np.asarray(below), above, len(level), out_of_bag)
 
 
-def _risk_sets(level: Array, weight: Array, at: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+def _risk_sets(
+    level: Array, weight: Array, order: NDArray[np.int64], at: NDArray[np.int64]
+) -> tuple[Array, Array, Array]:
     """Weights of events, of their risk sets, and the mean in these, shape (k,) each.
 
     Parameters
     ----------
-    level : ndarray of shape (m,)
-        Levels of the rows, ascending.
+    level : ndarray of shape (r,)
+        Levels of the rows that have one, ascending.
     weight : ndarray of shape (m, classes)
-        Weights of the rows in every class of levels.
+        Weights of all rows in every class of levels.
+    order : ndarray of shape (r,)
+        Which row each level belongs to.
     at : ndarray of shape (k,)
-        Rows that are events.
+        Positions in `level` that are events.
     """
     classes = np.minimum((level[at] * _CLASSES).astype(np.int64), _CLASSES - 1)
     at_risk = np.empty(len(at))
     for index in np.unique(classes):
         those = classes == index
-        at_risk[those] = np.cumsum(weight[::-1, index])[::-1][at[those]]
-    return weight[at, classes], at_risk, at_risk / (len(level) - at)
-
-
-def _levels_and_weights(estimation: Estimation, time: Array) -> tuple[Array, Array]:
-    """Levels U (m,) of the rows' own times, NaN without an answer, and weights (m, classes)."""
-    indptr, time_index, survival, censoring, everywhere = estimation.steps()
-    times = estimation.target.times
-    middle = (np.arange(_CLASSES) + 0.5) / _CLASSES
-    level = np.full(len(time), np.nan)
-    weight = np.empty((len(time), _CLASSES))
-    for row, (begin, end) in enumerate(pairwise(indptr)):
-        if begin == end:
-            continue
-        steps = times[time_index[begin:end]]
-        s = np.concatenate([[1.0], survival[begin:end]])
-        jumps = np.flatnonzero(s[1:] < s[:-1])
-        # The inverted curve of the solver, through the midpoints of the jumps.
-        heights = 1.0 - (s[jumps] + s[jumps + 1]) / 2.0
-        level[row] = _level_of(time[row], steps[jumps], heights, 1.0 - s[-1])
-        # Where S does not fall, no quantile is earlier than the last time.
-        quantiles = np.interp(middle, heights, steps[jumps]) if len(jumps) else steps[[-1]]
-        if len(everywhere):
-            g, at = everywhere[row * len(times) : (row + 1) * len(times)], times
-        else:
-            g, at = censoring[begin:end], steps
-        before = np.concatenate([[1.0], g])[np.searchsorted(at, quantiles, side="left")]
-        weight[row] = 1.0 / np.maximum(before, _LEAST_CENSORING)
-    return level, weight
-
-
-def _level_of(time: float, jumps: Array, heights: Array, last: float) -> float:
-    """Find the largest level whose quantile is no later than `time`; 0 if there is none."""
-    if len(jumps) == 0 or time < jumps[0]:
-        return 0.0
-    if time >= jumps[-1]:
-        return last
-    return float(np.interp(time, jumps, heights))
+        # One class after the other: the weights are by far the largest array, and never copied.
+        at_risk[those] = np.cumsum(weight[order[::-1], index])[::-1][at[those]]
+    return weight[order[at], classes], at_risk, at_risk / (len(level) - at)

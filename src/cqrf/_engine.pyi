@@ -219,6 +219,15 @@ class Weights:
         n_threads: int,
         block_size: int,
     ) -> NDArray[np.float64]: ...
+    def calibration(
+        self,
+        times: NDArray[np.float64],
+        n_classes: int,
+        least_censoring: float,
+        censoring: Censoring,
+        n_threads: int,
+        block_size: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
     def curves(
         self, censoring: Censoring, n_threads: int, block_size: int
     ) -> tuple[NDArray[Any], ...]: ...

@@ -153,6 +153,37 @@ class Estimation:
         )
         return self._reflect_times(means)
 
+    def calibration(
+        self, times: NDArray[np.float64], n_classes: int, least_censoring: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        r"""Compare every test point's own time with its quantiles; mirrored if the target is.
+
+        Parameters
+        ----------
+        times : ndarray of shape (m,), float64
+            Times of the test points; negated under left censoring.
+        n_classes : int
+            Classes of levels in whose middle weights are taken.
+        least_censoring : float
+            Where G is smaller, it counts as this.
+
+        Returns
+        -------
+        levels : ndarray of shape (m,), float64
+            The largest level whose quantile, by midpoints, is no later than the own time. NaN in
+            rows without any weight.
+        weights : ndarray of shape (m, n_classes), float64
+            :math:`1 / G(\hat q_a-)` at the middle a of every class.
+        """
+        return self.weights.calibration(
+            np.ascontiguousarray(times),
+            n_classes,
+            least_censoring,
+            self.censoring,
+            self.n_threads,
+            self.block_size,
+        )
+
     def _grid(
         self, which: Which, times: NDArray[np.float64], *, left_limit: bool
     ) -> NDArray[np.float64]:
@@ -176,8 +207,9 @@ class Estimation:
             Times with weight, as indices into ``target.times``.
         survival, censoring : ndarray of shape (steps,), float64
             S and G there.
-        everywhere : ndarray of shape (m * K,) or (0,), float64
-            G at all times, where it jumps at times without weight.
+        everywhere : ndarray of shape (r * K,) or (0,), float64
+            G at all times, where it jumps at times without weight; of the r test points that have
+            any weight.
         """
         return self.weights.curves(self.censoring, self.n_threads, self.block_size)
 

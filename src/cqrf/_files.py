@@ -30,7 +30,7 @@ from cqrf._progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
-VERSION = 3
+VERSION = 4
 
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = struct.Struct("<I")
@@ -69,6 +69,7 @@ def write_file(
     header: dict[str, Any],
     arrays: dict[str, NDArray[Any]],
     schema: Schema,
+    verbose: int,
 ) -> None:
     """Write a file in full, or leave what stands at `path` as it is.
 
@@ -82,6 +83,8 @@ def write_file(
         Some of the arrays of the schema.
     schema : dict
         Names, dtypes and numbers of axes.
+    verbose : int
+        Whether to show a progress line if it takes above a second.
     """
     stored = {
         name: np.ascontiguousarray(arrays[name], dtype=dtype)
@@ -104,12 +107,12 @@ def write_file(
             checksum = zlib.crc32(piece, checksum)
             write_whole(file, piece)
 
-        _for_pieces(parts, f"writing {target.name}", add)
+        _for_pieces(parts, f"writing {target.name}", verbose, add)
         write_whole(file, memoryview(_CHECKSUM.pack(checksum)))
 
 
 def read_file(
-    path: str | os.PathLike[str], schema_of: Callable[[int], Schema]
+    path: str | os.PathLike[str], schema_of: Callable[[int], Schema], verbose: int
 ) -> tuple[int, dict[str, Any], dict[str, NDArray[Any]]]:
     """Check a file and map it.
 
@@ -120,6 +123,8 @@ def read_file(
     schema_of : callable
         From the version of a file to names, dtypes and numbers of axes of the arrays that it may
         hold.
+    verbose : int
+        Whether to show a progress line if it takes above a second.
 
     Returns
     -------
@@ -148,7 +153,7 @@ def read_file(
         nonlocal checksum
         checksum = zlib.crc32(piece, checksum)
 
-    _for_pieces([view[:data_end]], f"checking {Path(path).name}", add)
+    _for_pieces([view[:data_end]], f"checking {Path(path).name}", verbose, add)
     require(
         (checksum,) == _CHECKSUM.unpack(view[data_end:]),
         "the checksum does not agree: the file is damaged or cut short",
@@ -252,11 +257,13 @@ def _from_json(text: bytes) -> dict[str, Any]:
     return header  # type: ignore[no-any-return]
 
 
-def _for_pieces(parts: list[Any], label: str, take: Callable[[memoryview], None]) -> None:
-    """Hand out bytes piece by piece; a progress line is shown if that takes above a second."""
+def _for_pieces(
+    parts: list[Any], label: str, verbose: int, take: Callable[[memoryview], None]
+) -> None:
+    """Hand out bytes piece by piece, with a progress line if that takes above a second."""
     total, done = sum(len(part) for part in parts), 0
     # As much is still to come: a reader's checks of the trees, or a writer's way to the disk.
-    with late_bar(total, f"{label}, MiB", seconds=0.5, unit=2**20) as update:
+    with late_bar(total, f"{label}, MiB", enabled=verbose > 0, seconds=0.5, unit=2**20) as update:
         for part in parts:
             for at in range(0, len(part), _PIECE):
                 piece = memoryview(part)[at : at + _PIECE]

@@ -32,6 +32,9 @@ CRITERIA = {
 # fewer it only makes trees more alike (docs/design/0005).
 _WIDE = 20
 _NO_LIMIT = 2**32 - 1
+# Random cuts of a feature, and trees, that the engine can count.
+MOST_CUTS = 2**31 - 1
+MOST_TREES = 2**31 - 1
 # Every row is left out by a tenth of the trees, for out-of-bag answers; the cost in accuracy is
 # within noise (docs/design/0004).
 _SUBSAMPLE = 0.9
@@ -87,7 +90,9 @@ class GrowOptions:
         if params["n_thresholds"] == "auto":
             n_thresholds *= 2 if p >= _WIDE else 1
         else:
-            given = check_int("n_thresholds", params["n_thresholds"], 1, allow_none=True)
+            given = check_int(
+                "n_thresholds", params["n_thresholds"], 1, allow_none=True, maximum=MOST_CUTS
+            )
             n_thresholds = 0 if given is None else given
         min_samples_split, min_samples_leaf = _node_sizes(
             params["min_samples_split"], params["min_samples_leaf"], n

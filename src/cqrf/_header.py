@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from cqrf._checks import check_quantiles
 from cqrf._files import require
-from cqrf._growing import CRITERIA, GrowOptions, pool_size
+from cqrf._growing import CRITERIA, MOST_CUTS, GrowOptions, pool_size
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 
 _COUNT = (int, type(None))
 _SHARE = (int, float, type(None))
@@ -52,9 +53,6 @@ _LIST_ITEMS: dict[str, tuple[type, ...]] = {
     "default_quantiles": (float,),
     "categorical_features": (int, str, bool),
 }
-# A file must not ask for more threads than any machine has.
-_MAX_JOBS = 1024
-
 _OPTION_TYPES = {"rule": str, "replace": bool, "honest": bool}
 # Types of the values of a categorical column. "object" is text, or values of several types.
 _CATEGORY_TYPES: dict[str, tuple[type, ...]] = {
@@ -75,6 +73,9 @@ def upgrade(header: dict[str, Any], version: int) -> None:
         header["calibration"] = None
     if version < 3:
         _add(header, version, "params", "time_resolution", "auto")
+    if version < 4:
+        require("outcome_labels" not in header, f"version {version} has no outcome_labels")
+        header["outcome_labels"] = vars(OutcomeLabels())
 
 
 def _add(header: dict[str, Any], version: int, part: str, name: str, value: object) -> None:
@@ -119,8 +120,7 @@ def check_params(params: object, *, has_points: bool) -> None:
             type(value) in types and all(type(item) in _LIST_ITEMS[name] for item in items),
             f"parameter {name} cannot be stored with the value {value!r}",
         )
-    jobs, state = params["n_jobs"], params["random_state"]
-    require(jobs is None or abs(jobs) <= _MAX_JOBS, f"n_jobs must be within {_MAX_JOBS}")
+    state = params["random_state"]
     require(state is None or 0 <= state < 2**32, "random_state must lie in [0, 2**32)")
     require(
         params["censoring_curve"] != "kernel" or has_points,
@@ -144,7 +144,7 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
     size = options["group_size"]
     require(1 <= size < 2**31, f"option group_size must lie in [1, 2**31), not {size}")
     limits = {
-        "n_thresholds": (0, 2**31 - 1),
+        "n_thresholds": (0, MOST_CUTS),
         "min_samples_split": (2, 2**32 - 1),
         "min_samples_leaf": (1, 2**32 - 1),
         "max_depth": (1, 2**32 - 1),
@@ -155,6 +155,17 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
         right = low <= options[name] <= high
         require(right, f"option {name} must lie in [{low}, {high}], not {options[name]}")
     return GrowOptions(**{name: options[name] for name in names})
+
+
+def read_labels(labels: object) -> OutcomeLabels:
+    """Check what the outcome is called: texts of bounded length, or nothing."""
+    names = tuple(field.name for field in fields(OutcomeLabels))
+    require(
+        isinstance(labels, dict) and tuple(labels) == names,
+        f"outcome_labels must have the keys {', '.join(names)}",
+    )
+    assert isinstance(labels, dict)
+    return OutcomeLabels(**{name: labels[name] for name in names})
 
 
 def plain_categories(column: int, values: NDArray[Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from cqrf._checks import frame_library, unmask
+from cqrf._sparse import check_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,10 @@ def _open_sparse(X: Any) -> Table:
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers; received a sparse matrix of dtype {X.dtype}")
     _refuse_empty(X.shape)
-    compressed = X.tocsc()
+    check_sparse("X", X)
+    given = X.tocsc()
+    # Of the same arrays, but with nothing in it that SciPy has concluded from what they were.
+    compressed = type(given)((given.data, given.indices, given.indptr), shape=given.shape)
     if not compressed.has_canonical_format:
         # Not in place: it may be the user's own.
         compressed = compressed.copy()

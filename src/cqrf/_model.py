@@ -20,6 +20,7 @@ from cqrf._header import (
     plain_categories,
     plain_params,
     read_encoder,
+    read_labels,
     read_options,
     upgrade,
 )
@@ -28,6 +29,7 @@ from cqrf._progress import late_bar
 from cqrf._trees import Members, Trees
 from cqrf._tuning import LeafSizePath
 from cqrf.features import FeatureEncoder
+from cqrf.labels import OutcomeLabels
 from cqrf.target import Target
 
 # The arrays of a file in their order. A line may be added only with a new version of the format.
@@ -77,6 +79,7 @@ _HEADER_KEYS = (
     "seed",
     "bandwidth",
     "calibration",
+    "outcome_labels",
 )
 
 
@@ -104,6 +107,8 @@ class Model:
         How the size of the leaves was chosen.
     calibration : Calibration or None
         At which levels quantiles hold.
+    outcome_labels : OutcomeLabels
+        What the outcome is called.
     """
 
     params: dict[str, Any]
@@ -117,9 +122,10 @@ class Model:
     kernel: KernelSpace | None
     leaf_size_path: LeafSizePath | None
     calibration: Calibration | None
+    outcome_labels: OutcomeLabels
 
 
-def write_model(path: str | os.PathLike[str], model: Model) -> None:
+def write_model(path: str | os.PathLike[str], model: Model, verbose: int) -> None:
     """Store a model in one file, which is replaced whole or not at all."""
     params = plain_params(model.params)
     check_params(params, has_points=model.kernel is not None)
@@ -132,6 +138,7 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         "seed": model.trees.seed,
         "bandwidth": None if model.kernel is None else model.kernel.bandwidth,
         "calibration": None,
+        "outcome_labels": vars(model.outcome_labels),
     }
     owners: list[Any] = [model.trees, model.target, model.binner]
     arrays = {
@@ -153,13 +160,13 @@ def write_model(path: str | os.PathLike[str], model: Model) -> None:
         found = model.calibration
         header["calibration"] = {"n_rows": found.n_rows, "out_of_bag": found.out_of_bag}
         arrays |= zip(_CALIBRATION, (found.level, found.below, found.above), strict=True)
-    write_file(path, header, arrays, SCHEMA)
+    write_file(path, header, arrays, SCHEMA, verbose)
 
 
-def read_model(path: str | os.PathLike[str]) -> Model:
+def read_model(path: str | os.PathLike[str], verbose: int) -> Model:
     """Read a model, its arrays mapped from the file; `ModelFileError` if anything is unsound."""
     with refusing(path):
-        version, header, arrays = read_file(path, _schema)
+        version, header, arrays = read_file(path, _schema, verbose)
         upgrade(header, version)
         require(tuple(header) == _HEADER_KEYS, f"the header must have the keys {_HEADER_KEYS}")
         for name in SCHEMA:
@@ -188,10 +195,11 @@ def read_model(path: str | os.PathLike[str]) -> Model:
             binner=binner,
             bins=arrays["bins"],
             target=target,
-            trees=_trees(header["seed"], arrays, options, target),
+            trees=_trees(header["seed"], arrays, options, target, verbose),
             kernel=kernel,
             leaf_size_path=_leaf_size_path(arrays, options),
             calibration=_calibration(header["calibration"], arrays),
+            outcome_labels=read_labels(header["outcome_labels"]),
         )
 
 
@@ -240,7 +248,11 @@ def _members(arrays: dict[str, NDArray[Any]], event: NDArray[np.uint8]) -> Membe
 
 
 def _trees(
-    seed: object, arrays: dict[str, NDArray[Any]], options: GrowOptions, target: Target
+    seed: object,
+    arrays: dict[str, NDArray[Any]],
+    options: GrowOptions,
+    target: Target,
+    verbose: int,
 ) -> Trees:
     require(type(seed) is int and 0 <= seed < 2**63, "seed is out of range")
     room = pool_size(target.n, options.group_size)
@@ -260,7 +272,8 @@ def _trees(
         seed=seed,  # type: ignore[arg-type]
     )
     # Kept as the cached property would keep it: checked once, with a line for those who wait.
-    with late_bar(len(trees.node_offset), "checking trees", seconds=0.5) as update:
+    n_steps = len(trees.node_offset)
+    with late_bar(n_steps, "checking trees", enabled=verbose > 0, seconds=0.5) as update:
         vars(trees)["engine"] = trees.check(update)
     require(len(trees) % options.group_size == 0, "the last group of trees is not complete")
     return trees

@@ -109,7 +109,7 @@ class ProgressBar:
 
 @contextlib.contextmanager
 def late_bar(
-    total: int, label: str, *, seconds: float, unit: int = 1
+    total: int, label: str, *, enabled: bool, seconds: float, unit: int = 1
 ) -> Iterator[Callable[[int], None]]:
     """Give a function that takes the steps done, and shows a bar once they look like taking long.
 
@@ -119,6 +119,8 @@ def late_bar(
         Number of steps.
     label : str
         What is being done.
+    enabled : bool
+        Nothing is ever written if False.
     seconds : float
         A bar is shown when all the steps seem to take longer.
     unit : int
@@ -130,7 +132,7 @@ def late_bar(
 
         def update(done: int) -> None:
             nonlocal bar
-            if bar is None and done and (monotonic() - start) * total > seconds * done:
+            if enabled and bar is None and done and (monotonic() - start) * total > seconds * done:
                 bar = stack.enter_context(ProgressBar(total // unit, label, enabled=True))
             if bar is not None:
                 bar.update(done // unit)

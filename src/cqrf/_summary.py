@@ -37,6 +37,7 @@ def summary_html(forest: FittedForest) -> str:
             f"{target.n - n_events:,} ({1 - n_events / target.n:.0%})",
         ),
         ("times", f"{first:.5g} to {last:.5g}"),
+        ("scored up to" if not target.mirrored else "scored down to", f"{forest.horizon_:.5g}"),
         ("features", f"{forest._bins.shape[1]:,}"),
     ]
     grown = [

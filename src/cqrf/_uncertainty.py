@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from cqrf._answers import FittedForest
-from cqrf._checks import check_choice, check_coverage, check_quantiles
+from cqrf._answers import FittedForest, of_rows
+from cqrf._checks import check_choice, check_coverage, check_quantiles, check_same_rows
 from cqrf._conformal import Calibration, calibrate
-from cqrf._estimation import UNREACHED, mark_unreached
+from cqrf._estimation import UNREACHED, Estimation, check_condition, mark_unreached
 from cqrf.target import parse_outcome
+
+_BOTH = ("lower", "upper")
 
 
 class CalibratedForest(FittedForest):
@@ -34,7 +36,7 @@ class CalibratedForest(FittedForest):
         X : array-like or frame of shape (m, p), optional
             Calibration rows; out-of-bag if not given.
         y, event
-            Their outcomes, in any form that `fit` takes.
+            Their outcomes, in any form that `fit` takes, paired with the rows as there.
 
         Returns
         -------
@@ -49,6 +51,7 @@ class CalibratedForest(FittedForest):
             estimation = self._oob_estimation()
             time, seen = target.times[target.time_index], target.event == 1
         else:
+            check_same_rows(X=X, y=y, event=event)
             time, seen = parse_outcome(y, event)
             estimation = self._estimation(X)
             if estimation.weights.rows != len(time):
@@ -67,7 +70,8 @@ class CalibratedForest(FittedForest):
         coverage: float = 0.95,
         *,
         method: str = "forest",
-        unreached: str | None = None,
+        conditional_after: float | ArrayLike | None = None,
+        unreached: str = "inf",
     ) -> NDArray[np.float64]:
         """Predict an interval that holds T with the given probability.
 
@@ -82,9 +86,14 @@ class CalibratedForest(FittedForest):
             ``(1 + coverage) / 2``. "conformal": between the quantiles of those levels at which
             either end missed T with probability ``(1 - coverage) / 2`` among the rows of
             `calibrate`.
-        unreached : {"clip", "nan", "inf"}, optional
-            What stands for an end that the censored data do not identify, as in `predict`. By
-            default "clip" for "forest" and "inf" for "conformal", which promises to hold T.
+        conditional_after : float or array-like of shape (m,), optional
+            Predict an interval of T given that T exceeds this time, as in `predict`. Only for
+            "forest": what `calibrate` has learned is not about units that have survived so long.
+        unreached : {"inf", "clip", "nan"}, default="inf"
+            What stands for an upper end (under left censoring a lower one) that the censored data
+            do not identify: infinity, so that T is held; the largest time with weight, beyond which
+            T is found more often than the coverage allows; or NaN. The other end is then a bound
+            as well, the same time or an earlier one, and holds in any case.
 
         Returns
         -------
@@ -92,10 +101,12 @@ class CalibratedForest(FittedForest):
             Lower and upper end.
         """
         tail = (1.0 - check_coverage(coverage)) / 2.0
+        check_choice("unreached", unreached, UNREACHED)
         if check_choice("method", method, ("forest", "conformal")) == "forest":
-            unreached = "clip" if unreached is None else unreached
-            return self.predict(X, quantiles=[tail, 1.0 - tail], unreached=unreached)
-        return self._bounds(X, tail, ("lower", "upper"), "inf" if unreached is None else unreached)
+            return self._between_quantiles(X, tail, conditional_after, unreached)
+        if conditional_after is not None:
+            raise ValueError('conditional_after does not go with method="conformal"')
+        return self._bounds(X, tail, _BOTH, unreached)
 
     def predict_lower_bound(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         r"""Predict a time that T exceeds with the given probability, by conformal calibration.
@@ -173,18 +184,42 @@ class CalibratedForest(FittedForest):
         bags = self._little_bags(self._estimation(X))
         return bags.quantile_interval(level, confidence)
 
+    def _between_quantiles(
+        self,
+        X: Any,
+        tail: float,
+        conditional_after: float | ArrayLike | None,
+        unreached: str,
+    ) -> NDArray[np.float64]:
+        """Intervals (m, 2) between the quantiles of levels `tail` and ``1 - tail``."""
+        features = self._encode(X)
+        after = check_condition(conditional_after, features.shape[0])
+        mirrored, hidden = self.target_.mirrored, self._hidden(_BOTH)
+
+        def ends(estimation: Estimation, rows: slice) -> NDArray[np.float64]:
+            answers, identified = estimation.quantiles(
+                np.array([tail, 1.0 - tail]),
+                solver=self.solver,
+                interpolation=self.interpolation,
+                conditional_after=of_rows(after, rows),
+            )
+            return mark_unreached(answers, identified | ~hidden, unreached, mirrored=mirrored)
+
+        return self._by_blocks(features, 2, ends)
+
+    def _hidden(self, sides: tuple[str, ...]) -> NDArray[np.bool_]:
+        """Tell on which sides censoring hides T: mirrored times aside, that of the later ones."""
+        return np.array([(side == "upper") != self.target_.mirrored for side in sides])
+
     def _bounds(
         self, X: Any, miss: float, sides: tuple[str, ...], unreached: str
     ) -> NDArray[np.float64]:
         """Bounds (m, sides), each of which misses T with probability `miss`."""
         check_is_fitted(self)
-        check_choice("unreached", unreached, UNREACHED)
         if self.calibration_ is None:
             raise ValueError("conformal answers need a calibration: call calibrate first")
         estimation = self._estimation(X)
-        mirrored = self.target_.mirrored
-        # The side where T is hidden is, mirrored times aside, that of the later times.
-        hidden = np.array([(side == "upper") != mirrored for side in sides])
+        mirrored, hidden = self.target_.mirrored, self._hidden(sides)
         calibration = self.calibration_
         level = np.where(hidden, calibration.upper_level(miss), calibration.lower_level(miss))
         answers, identified = estimation.quantiles(

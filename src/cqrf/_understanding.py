@@ -114,7 +114,8 @@ class ExplainedForest(FittedForest):
         event: ArrayLike | None = None,
         *,
         title: str = "Report",
-        time_name: str = "time",
+        time_name: str | None = None,
+        horizon: float | str = "auto",
         verbose: int = 0,
     ) -> Report:
         """Make a page on the data, the fit, the features and their effects, and what to beware of.
@@ -128,8 +129,13 @@ class ExplainedForest(FittedForest):
             Features, in the form that `fit` was given.
         y, event
             Outcomes, in any form that `fit` takes.
-        title, time_name : str
-            Words for the page.
+        title : str
+            Title of the page.
+        time_name : str, optional
+            What the outcome is called, such as ``"days"``; by default ``"time"``, or ``"value"``
+            under left censoring.
+        horizon : "auto" or float, default="auto"
+            The time up to which is scored; "auto" is `horizon_`.
         verbose : int, default=0
             Whether to show a progress bar.
 
@@ -142,7 +148,16 @@ class ExplainedForest(FittedForest):
         from cqrf.report import make_report
 
         check_is_fitted(self)
-        return make_report(self, X, y, event, title=title, time_name=time_name, verbose=verbose)
+        return make_report(
+            self,
+            X,
+            y,
+            event,
+            title=title,
+            time_name=time_name,
+            horizon=horizon,
+            verbose=verbose,
+        )
 
     def _repr_html_inner(self) -> str:
         return notebook_html(self)

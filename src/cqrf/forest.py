@@ -14,10 +14,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf._binning import Binner
-from cqrf._checks import check_choice, check_int, check_quantiles
+from cqrf._checks import check_choice, check_int, check_quantiles, check_same_rows
 from cqrf._estimation import CENSORING_CURVES, check_solving, levels_of_time
 from cqrf._files import refusing
-from cqrf._growing import GrowOptions, grow_trees
+from cqrf._growing import MOST_TREES, GrowOptions, grow_trees
 from cqrf._horizon import auto_horizon
 from cqrf._inputs import open_table
 from cqrf._kernel import KernelSpace, check_bandwidth
@@ -27,6 +27,7 @@ from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_
 from cqrf._uncertainty import CalibratedForest
 from cqrf._understanding import ExplainedForest
 from cqrf.features import FeatureEncoder, check_size
+from cqrf.labels import OutcomeLabels
 from cqrf.solve import check_neighbors
 from cqrf.target import Target, check_sample_weight, parse_outcome
 
@@ -125,7 +126,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
     random_state : int, RandomState or None, default=None
         Seed of the forest.
     verbose : int, default=0
-        Whether to show a progress bar while growing.
+        Whether to show a progress bar while growing, and while saving if that takes long.
     warm_start : bool, default=False
         Keep the trees of the previous fit and grow further ones up to `n_estimators`.
 
@@ -149,6 +150,9 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         is censored. Under left censoring the mirror image.
     calibration_ : Calibration or None
         What `calibrate` has found; None before.
+    outcome_labels_ : OutcomeLabels
+        What the times and events are called, where a series, a frame or a structured array tells
+        it, and the unit of the times; may be set, and is stored with the forest.
     trees_ : Trees
         The grown trees, as arrays.
     target_ : Target
@@ -225,6 +229,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         X: Any,
         y: Any,
         event: ArrayLike | None = None,
+        *,
         sample_weight: ArrayLike | None = None,
     ) -> CensoredQuantileForest:
         """Grow the forest.
@@ -246,6 +251,12 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         Returns
         -------
         self
+
+        Notes
+        -----
+        Rows are paired by position. Objects from pandas are refused if their labels say otherwise:
+        if a label of `X` stands at another position in the index of `y`, `event` or
+        `sample_weight`. A default index (0, 1, 2, ...) beside other labels says nothing.
         """
         # All is built on a copy: whatever fails, the estimator stays as it was.
         draft = copy.copy(self)
@@ -260,6 +271,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         # Drawn first, so that an unusable random_state is refused before any work.
         seed = self._draw_seed()
         check_size(X)
+        check_same_rows(X=X, y=y, event=event, sample_weight=sample_weight)
         time, seen = parse_outcome(y, event)
         table = open_table(X)
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -300,6 +312,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
                 features, target.order, target.weight, encoder.n_categories, self.bandwidth
             )
         self._take_state(encoder, binner, bins, target, options, trees, kernel, path)
+        self.outcome_labels_ = OutcomeLabels.of_outcome(y, event)
 
     def _take_state(
         self,
@@ -329,10 +342,9 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         self.calibration_ = None
 
     def _check_params(self) -> None:
-        check_int("n_estimators", self.n_estimators, 1)
+        check_int("n_estimators", self.n_estimators, 1, maximum=MOST_TREES)
         check_int("verbose", self.verbose, 0)
-        if not 2 <= check_int("max_bins", self.max_bins, 2) <= 255:
-            raise ValueError(f"max_bins must be at most 255; received {self.max_bins!r}")
+        check_int("max_bins", self.max_bins, 2, maximum=255)
         check_choice("warm_start", self.warm_start, (True, False))
         check_choice("censoring_curve", self.censoring_curve, CENSORING_CURVES)
         check_int("n_neighbors", self.n_neighbors, 1, allow_none=True)
@@ -410,7 +422,8 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         Notes
         -----
         A `random_state` that is a generator is stored as None; the seed that the trees were
-        grown with is stored in any case. Categories must be text, numbers or booleans.
+        grown with is stored in any case. Categories must be text, numbers or booleans. With
+        `verbose`, a progress bar is shown if it takes above a second.
         """
         check_is_fitted(self)
         self._check_stored_params(self.target_.n, self.n_features_in_)
@@ -429,11 +442,13 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
                 kernel=self._kernel,
                 leaf_size_path=self.leaf_size_path_,
                 calibration=self.calibration_,
+                outcome_labels=self.outcome_labels_,
             ),
+            verbose=self.verbose,
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> CensoredQuantileForest:
+    def load(cls, path: str | os.PathLike[str], *, verbose: int = 0) -> CensoredQuantileForest:
         """Load a forest that `save` has stored; it answers bit for bit as the stored one.
 
         Everything is checked before it is used, and nothing in the file is ever run. The arrays
@@ -444,6 +459,8 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         ----------
         path : str or path-like
             The file.
+        verbose : int, default=0
+            Whether to show a progress bar if it takes above a second.
 
         Returns
         -------
@@ -454,7 +471,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
         ModelFileError
             The file is damaged, or not a model file of a version that this release reads.
         """
-        model = read_model(path)
+        model = read_model(path, check_int("verbose", verbose, 0))
         forest = cls(**model.params)
         with refusing(path):
             forest._check_stored_params(model.target.n, model.encoder.n_features)
@@ -472,6 +489,7 @@ class CensoredQuantileForest(CalibratedForest, ExplainedForest):
             model.leaf_size_path,
         )
         forest.calibration_ = model.calibration
+        forest.outcome_labels_ = model.outcome_labels
         return forest
 
     def _check_stored_params(self, n: int, p: int) -> None:

@@ -15,6 +15,7 @@ from cqrf._estimation import (
     check_solving,
     mark_unreached,
 )
+from cqrf._sparse import check_sparse
 from cqrf.curves import step_functions
 from cqrf.target import Target, check_event, check_time
 
@@ -168,6 +169,7 @@ def check_neighbors(censoring_curve: str, n_neighbors: int | None, n: int) -> in
 def _check_weights(weights: Any, n: int) -> sparse.csr_array:
     """Return the weights as CSR float64, checked: finite, not negative, no empty row."""
     if sparse.issparse(weights):
+        check_sparse("weights", weights)
         matrix = sparse.csr_array(weights, dtype=np.float64)
     else:
         dense = np.asarray(weights)

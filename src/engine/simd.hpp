@@ -20,9 +20,15 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CQRF_X86 1
 #define CQRF_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
+// GCC must be told to use the whole width. Clang does so by itself, and drops an attribute with a
+// word that it does not know.
+#if defined(__clang__)
+#define CQRF_WIDTH ""
+#else
+#define CQRF_WIDTH "prefer-vector-width=512,"
+#endif
 #define CQRF_AVX512 \
-  __attribute__((   \
-      target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512,bmi,bmi2,popcnt")))
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq," CQRF_WIDTH "bmi,bmi2,popcnt")))
 #else
 #define CQRF_X86 0
 #define CQRF_AVX2

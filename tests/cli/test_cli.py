@@ -15,7 +15,8 @@ import pytest
 import shell
 from shell import cqrf, one_line
 
-from cqrf import CensoredQuantileForest
+from cqrf import CensoredQuantileForest, OutcomeLabels
+from cqrf.tables import OutcomeColumns
 
 GOLDEN = Path(__file__).parent / "golden"
 FIT = ["--time", "time", "--event", "event", "--trees", 5, "-q"]
@@ -66,6 +67,29 @@ class TestGolden:
         assert done.returncode == 0, done.stderr
         golden("evaluate.txt", done.stdout)
 
+    def test_evaluate_recognises_the_training_table(self, folder):
+        done = cqrf("evaluate", "congress.cqrf", "congress.csv", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "scored up to" in done.stdout
+        assert "100% of these rows are among those that the model was trained on" in done.stderr
+        new = pd.read_csv(folder / "congress.csv")
+        new["time"] += 0.5
+        new.to_csv(folder / "shifted.csv", index=False)
+        done = cqrf("evaluate", "congress.cqrf", "shifted.csv", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "trained on" not in done.stderr
+
+    def test_evaluate_up_to_a_horizon(self, folder, forest):
+        done = cqrf("evaluate", "congress.cqrf", "--horizon", 8, "--json", cwd=folder)
+        told = json.loads(done.stdout)
+        assert told["horizon"] == 8.0
+        assert told["score"] == pytest.approx(forest.oob_score(horizon=8.0))
+        late = [row for row in told["quantiles"] if row["quantile"] == 0.95]
+        assert late[0]["saving"] is None
+        done = cqrf("evaluate", "congress.cqrf", "--time", "time", cwd=folder)
+        assert done.returncode == 2
+        assert "--time needs a table" in done.stderr
+
 
 class TestPredict:
     def test_quantiles_are_the_forest_s(self, folder, forest, X):
@@ -75,8 +99,9 @@ class TestPredict:
             cwd=folder,
         )
         got = frame(done.stdout)
-        expected = forest.predict(X, quantiles=[0.25, 0.5, 0.1, 0.9])
-        np.testing.assert_array_equal(got[["q0.25", "q0.5", "lower0.8", "upper0.8"]], expected)
+        np.testing.assert_array_equal(got[["q0.25", "q0.5"]], forest.predict(X, [0.25, 0.5]))
+        ends = forest.predict(X, [0.1, 0.9], unreached="inf")
+        np.testing.assert_array_equal(got[["lower0.8", "upper0.8"]], ends)
         identified = forest.identified(X, quantiles=[0.25, 0.5, 0.1, 0.9])
         columns = [name for name in got if name.endswith("_identified")]
         np.testing.assert_array_equal(got[columns], identified)
@@ -117,6 +142,86 @@ class TestPredict:
         )
         got = pd.read_parquet(io.BytesIO(done.stdout))
         np.testing.assert_array_equal(got["q0.5"], forest.predict(X, 0.5))
+
+    def test_survival_at_times(self, folder, forest, X):
+        ask = ("predict", "congress.cqrf", "congress.csv", "--quantiles", "0.5")
+        got = frame(cqrf(*ask, "--survival", "6,12.5", cwd=folder).stdout)
+        expected = forest.predict_survival_function(X, [6.0, 12.5])
+        np.testing.assert_array_equal(got[["s6", "s12.5"]], expected)
+        # Given that nothing has happened so far: S(t) / S(after), and 1 before.
+        given = frame(cqrf(*ask, "--survival", "3,12.5", "--after", "6", cwd=folder).stdout)
+        np.testing.assert_array_equal(given["s3"], 1.0)
+        np.testing.assert_array_equal(given["s12.5"], expected[:, 1] / expected[:, 0])
+        own = frame(cqrf(*ask, "--survival", "12.5", "--after", "time", cwd=folder).stdout)["s12.5"]
+        time = pd.read_csv(folder / "congress.csv")["time"].to_numpy()
+        np.testing.assert_array_equal(own[time >= 12.5], 1.0)
+        rows = np.flatnonzero(time < 12.5)[[0, 1, -1]]
+        for row in rows:
+            later, now = forest.predict_survival_function(X.iloc[[row]], [12.5, time[row]])[0]
+            assert own[row] == (later / now if now > 0.0 else pytest.approx(np.nan, nan_ok=True))
+
+    def test_conformal_bounds(self, folder, forest, X):
+        ask = ("predict", "congress.cqrf", "congress.csv", "--lower-bound", "0.9")
+        done = cqrf(*ask, "--upper-bound", "0.8", cwd=folder)
+        got = frame(done.stdout)
+        calibrated = CensoredQuantileForest.load(folder / "congress.cqrf").calibrate()
+        lower, upper = (
+            calibrated.predict_lower_bound(X, 0.9),
+            calibrated.predict_upper_bound(X, 0.8),
+        )
+        np.testing.assert_array_equal(got["lower_bound0.9"], lower)
+        np.testing.assert_array_equal(got["upper_bound0.8"], upper)
+        assert one_line(done).endswith(
+            "congress.cqrf: bounds are calibrated out-of-bag, on the training rows, because the "
+            "model is not"
+        )
+        done = cqrf(*ask, "--after", "3", cwd=folder)
+        assert done.returncode == 2
+        assert "do not go with --after" in one_line(done)
+
+    def test_a_calibrated_model_is_not_calibrated_again(self, folder, tmp_path, forest, X):
+        data = pd.read_csv(folder / "congress.csv")[:200]
+        own = CensoredQuantileForest.load(folder / "congress.cqrf")
+        own.calibrate(X[:200], data["time"], data["event"]).save(tmp_path / "m.cqrf")
+        done = cqrf("predict", tmp_path / "m.cqrf", folder / "congress.csv", "--lower-bound", "0.8")
+        assert done.stderr == ""
+        expected = own.predict_lower_bound(X, 0.8)
+        np.testing.assert_array_equal(frame(done.stdout)["lower_bound0.8"], expected)
+
+    def test_ends_of_intervals_that_are_not_reached(self, folder, forest, X):
+        ask = ("predict", "congress.cqrf", "congress.csv", "--interval", "0.9", "--quantiles")
+        got = frame(cqrf(*ask, "0.95", cwd=folder).stdout)
+        open_end = ~got["upper0.9_identified"]
+        assert open_end.any()
+        assert np.isposinf(got["upper0.9"][open_end]).all()
+        assert np.isfinite(got["q0.95"]).all()
+        for unreached, mark in (("clip", got["q0.95"]), ("nan", np.nan)):
+            same = frame(cqrf(*ask, "0.95", "--unreached", unreached, cwd=folder).stdout)
+            expected = np.where(open_end, mark, got["upper0.9"])
+            np.testing.assert_array_equal(same["upper0.9"], expected)
+            np.testing.assert_array_equal(same["q0.95"], expected)
+
+    def test_digits(self, folder, forest, X):
+        ask = ("predict", "congress.cqrf", "congress.csv", "--quantiles", "0.5", "--digits", "3")
+        done = cqrf(*ask, "--keep", "time", cwd=folder)
+        expected = [f"{value:.3g}" for value in forest.predict(X, 0.5)]
+        told = [line.split(",")[1] for line in done.stdout.splitlines()[1:]]
+        assert told == expected
+        rows = map(json.loads, cqrf(*ask, "--json", cwd=folder).stdout.splitlines())
+        assert [f"{row['q0.5']:g}" for row in rows] == expected
+        # What is copied is not touched.
+        time = pd.read_csv(folder / "congress.csv")["time"]
+        np.testing.assert_array_equal(frame(done.stdout)["time"], time)
+
+    def test_unknown_categories_are_told_once(self, folder):
+        data = pd.read_csv(folder / "congress.csv").replace({"party": {"democrat": "Democrats"}})
+        done = cqrf("predict", "congress.cqrf", stdin=data.to_csv(index=False), cwd=folder)
+        assert done.returncode == 0
+        row = int(np.argmax(data["party"] == "Democrats")) + 1
+        assert one_line(done) == (
+            f"cqrf: standard input: column 'party', row {row}: 'Democrats' is not among the "
+            "categories of the model, and counts as missing; did you mean 'democrat'?"
+        )
 
     def test_json_lines(self, folder, forest, X):
         done = cqrf("predict", "congress.cqrf", "congress.csv", "--json", cwd=folder)
@@ -168,6 +273,42 @@ class TestOtherCommands:
         done = cqrf("evaluate", "water.cqrf", "water.csv", "--time", "cadmium", cwd=tmp_path)
         assert done.returncode == 1
         assert "give --left" in one_line(done)
+
+    def test_what_is_noted_and_kept(self, tmp_path):
+        rng = np.random.default_rng(0)
+        n = 40
+        data = pd.DataFrame(
+            {
+                "weeks": rng.integers(1, 2000, n),
+                "status": rng.integers(0, 3, n),
+                "age": rng.integers(20, 80, n),
+                "patient": [f"p{i}" for i in range(n)],
+            }
+        )
+        data["weeks"] = data["weeks"].map("{:,}".format)
+        data.to_csv(tmp_path / "data.csv")
+        arguments = ("--time", "weeks", "--event", "status", "--event-value", "1", "--thousands")
+        done = cqrf(
+            *("fit", "data.csv", *arguments, ",", "--unit", "weeks", "--trees", 3, "--json"),
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        assert told["features"] == ["age"]
+        assert told["outcome"] == {"time": "weeks", "event": "status", "unit": "weeks"}
+        notes = [line for line in done.stderr.splitlines() if line.startswith("cqrf: ")]
+        assert notes == [
+            "cqrf: data.csv: column 'status': '0', '2' all count as censored; competing events are "
+            "not modelled",
+            "cqrf: data.csv: column '' has no name of its own, as the index of a table: it is left "
+            "out; --feature '' learns from it",
+            "cqrf: data.csv: column 'patient' has another text in almost every row, as a name or "
+            "an identifier: it is left out; --feature patient learns from it",
+        ]
+        forest = CensoredQuantileForest.load(tmp_path / "data.cqrf")
+        assert forest.outcome_labels_ == OutcomeLabels("weeks", "status", "weeks")
+        assert OutcomeColumns.of_forest(forest) == OutcomeColumns("weeks", "status")
+        assert forest.target_.observed.max() > 1000.0
 
     def test_demo(self, tmp_path):
         done = cqrf("demo", "--trees", 30, "-o", "tour", cwd=tmp_path)
@@ -227,6 +368,58 @@ BAD = {
     "infinite": (b"time,event,x\n1,1,2\n2,0,inf\n", (), 1, "column 'x', row 2: infinity"),
     "bad parameter": (b"time,event,x\n1,1,2\n", ("--set", "criterion=gini"), 1, "criterion must"),
     "unknown parameter": (b"time,event,x\n1,1,2\n", ("--set", "tree=3"), 2, "NAME=VALUE"),
+    "almost a parameter": (
+        b"time,event,x\n1,1,2\n",
+        ("--set", "min_sample_leaf=3"),
+        2,
+        "did you mean 'min_samples_leaf'?",
+    ),
+    "almost a column": (
+        b"time,event,Age\n1,1,2\n",
+        ("--drop", "age"),
+        1,
+        "--drop age: there is no such column; did you mean 'Age'?",
+    ),
+    "decimal commas": (
+        b"time;event;x\n1;1;3,14\n2;0;2,5\n",
+        ("--delimiter", ";"),
+        1,
+        "column 'x', row 1: '3,14' is not a number; ',' seems to be a decimal mark: give "
+        "--decimal ,",
+    ),
+    "thousands": (
+        b'time,event,x\n"1,022",1,3\n305,0,2\n',
+        (),
+        1,
+        "column 'time', row 1: '1,022' is not a number; give --thousands , if it means 1022, or "
+        "--decimal , if it means 1.022",
+    ),
+    "thousands and decimals alike": (b"", ("--thousands", "."), 2, "is . as well as --decimal"),
+    "negative time": (b"time,event,x\n1,1,2\n-2,0,3\n", (), 1, "row 2: -2 is negative"),
+    "copy of the time": (
+        b"time,event,x\n306,1,306 days\n7,0,7 days\n9,1,9 days\n",
+        (),
+        1,
+        "column 'x': copies the outcome: it says '306 days' where 'time' is 306",
+    ),
+    "start-stop rows": (
+        b"time0,time,event,x\n0,1,0,2\n1,3,1,2\n",
+        (),
+        1,
+        "column 'time0': rows seem to be intervals",
+    ),
+    "only identifiers": (
+        b",time,event\n" + b"".join(b"%d,%d,1\n" % (i, i * i) for i in range(12)),
+        (),
+        1,
+        "no column is left to learn from beside time and event ('' only tells rows apart)",
+    ),
+    "a third code": (
+        b"time,event,x\n1,0,2\n2,1,3\n3,2,3\n",
+        (),
+        1,
+        "there are '0', '1', '2': say which value means that the event was seen",
+    ),
     "unknown option": (b"", ("--tree", "3"), 2, "No such option"),
     "output folder": (b"time,event,x\n1,1,2\n2,0,3\n", ("-o", "no/m.cqrf"), 1, "No such file"),
 }
@@ -353,3 +546,25 @@ class TestInterrupts:
         assert command.returncode == 130
         assert errors.strip() == "cqrf: interrupted"
         assert list(tmp_path.iterdir()) == []
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "command_line.md"
+
+
+def test_the_guide_quotes_what_is_said(tmp_path):
+    rows = [f"{i},{i * 7 % 31},{i % 2},{20 + i % 13}" for i in range(20)]
+    head = "id,days,died,age"
+    cases = {
+        "--drop Age": ([head, *rows], ("--drop", "Age")),
+        "'n.a.'": ([head, *rows[:16], "17,3,1,n.a.", *rows], ()),
+        "'3,14'": ([head + ",bmi", *(f'{row},"3,14"' for row in rows)], ()),
+    }
+    quoted = [line for line in GUIDE.read_text().splitlines() if line.startswith("cqrf: ")]
+    assert len(quoted) == len(cases)
+    for words, (lines, arguments) in cases.items():
+        (tmp_path / "patients.csv").write_text("\n".join(lines))
+        done = cqrf(
+            *("fit", "patients.csv", "--time", "days", "--event", "died", *arguments), cwd=tmp_path
+        )
+        (expected,) = [line for line in quoted if words in line]
+        assert one_line(done) == expected

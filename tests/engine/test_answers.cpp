@@ -11,7 +11,7 @@ namespace {
 std::vector<double> grid_of(const Solved& solved, Which which, const std::vector<double>& grid,
                             bool left_limit) {
   std::vector<double> values(grid.size());
-  const GridAnswer answer(solved.target, which, grid, left_limit, values.data());
+  const GridAnswer answer{solved.target, which, grid, left_limit, values.data()};
   auto worker = answer.worker();
   answer.take(0, solved.curve, *solved.censoring, worker);
   return values;
@@ -19,7 +19,7 @@ std::vector<double> grid_of(const Solved& solved, Which which, const std::vector
 
 double restricted_mean(const Solved& solved, double horizon, bool mirrored) {
   double mean = NAN;
-  const RestrictedMeanAnswer answer(solved.target, horizon, mirrored, &mean);
+  const RestrictedMeanAnswer answer{solved.target, horizon, mirrored, &mean};
   auto worker = answer.worker();
   answer.take(0, solved.curve, *solved.censoring, worker);
   return mean;
@@ -87,6 +87,26 @@ TEST(answers_restricted_mean_agrees_with_the_integral) {
     double mean = 0;
     for (int i = 0; i / 2.0 < horizon; ++i) mean += test::slow_survival(data, weights, i / 2.0) / 2;
     CHECK_NEAR(restricted_mean(solved, horizon, false), mean, 1e-12);
+    // Mirrored, to the last of all times, whether it has weight or not.
+    double beyond = horizon;
+    for (double t = horizon; t < data.times.back(); t += 0.5)
+      beyond += test::slow_survival(data, weights, t) / 2;
+    CHECK_NEAR(restricted_mean(solved, horizon, true), beyond, 1e-12);
+  }
+}
+
+TEST(answers_restricted_mean_of_far_horizons) {
+  OutcomeData data;
+  for (const double t : {1.0, 2.0, 4.0, 8.0}) data.push(t, t < 8);
+  const Solved reached(data, {1, 1, 1, 0});
+  const Solved left(data, {1, 1, 0, 2});
+  for (const double far : {1e17, 1e300}) {
+    CHECK_EQ(restricted_mean(reached, far, false), restricted_mean(reached, 4, false));
+    CHECK_NEAR(restricted_mean(left, far, false), far / 2, 1e-15 * far);
+    CHECK_EQ(restricted_mean(left, -far, false), -far);
+    CHECK_EQ(restricted_mean(left, far, true), far);
+    // Half of the mass lies at 8.
+    CHECK_NEAR(restricted_mean(left, -far, true), (1 + 2) / 4.0 + 8 / 2.0, 1e-15);
   }
 }
 

@@ -111,7 +111,7 @@ struct Ready {
 };
 
 TEST(faults_memory_while_predicting) {
-  const auto& [set, arrays, forest, target, source] = Ready();
+  const Ready ready;
   const std::vector<double> levels{0.9, 0.5};
   const std::vector<double> points(kRows, 1.0);
   for (const char* kind : {"beran", "knn", "kernel", "marginal"}) {
@@ -124,7 +124,7 @@ TEST(faults_memory_while_predicting) {
     const std::function<std::vector<double>()> work = [&] {
       std::vector<double> quantiles(kRows * levels.size());
       std::vector<std::uint8_t> identified(quantiles.size());
-      const QuantileAnswer answer{target,
+      const QuantileAnswer answer{ready.target,
                                   {Solver::kRoot, Interpolation::kMidpoint, false},
                                   levels,
                                   levels.size(),
@@ -132,7 +132,7 @@ TEST(faults_memory_while_predicting) {
                                   quantiles.data(),
                                   identified.data()};
       Monitor monitor;
-      predict(source, target, censoring, answer, 8, kThreads, monitor);
+      predict(ready.source, ready.target, censoring, answer, 8, kThreads, monitor);
       return quantiles;
     };
     check_shortages(work, 20);
@@ -140,23 +140,23 @@ TEST(faults_memory_while_predicting) {
 }
 
 TEST(faults_memory_while_predicting_on_levels) {
-  const auto& [set, arrays, forest, target, source] = Ready();
+  const Ready ready;
   const std::vector<double> levels{0.9, 0.5};
   for (const bool by_cells : {false, true}) {
     const std::function<std::vector<double>()> work = [&] {
       Monitor monitor;
       std::unique_ptr<const Cells> cells;
-      if (by_cells) cells = std::make_unique<Cells>(forest, 3, true, kThreads, monitor);
+      if (by_cells) cells = std::make_unique<Cells>(ready.forest, 3, true, kThreads, monitor);
       const int shift = by_cells ? cells->level_shift() : 2;
-      const std::vector<float> order = order_in_levels(target.event, shift);
+      const std::vector<float> order = order_in_levels(ready.target.event, shift);
       std::vector<double> quantiles(kRows * levels.size());
       std::vector<std::uint8_t> identified(quantiles.size());
-      const QuantileAnswer answer{target,           {}, levels, levels.size(), {}, quantiles.data(),
+      const QuantileAnswer answer{ready.target,     {}, levels, levels.size(), {}, quantiles.data(),
                                   identified.data()};
       const Levels division{shift, cells.get(), order};
       predict_places(
-          source, [&] { return LevelCurve(forest, target, division); }, answer, 8, kThreads,
-          monitor);
+          ready.source, [&] { return LevelCurve(ready.forest, ready.target, division); }, answer, 8,
+          kThreads, monitor);
       return quantiles;
     };
     check_shortages(work, 20);
@@ -164,18 +164,20 @@ TEST(faults_memory_while_predicting_on_levels) {
 }
 
 TEST(faults_memory_while_predicting_on_a_grid) {
-  const auto& [set, arrays, forest, target, source] = Ready();
-  const std::vector<double> times{target.times[3], target.times[10]};
+  const Ready ready;
+  const std::vector<double> times{ready.target.times[3], ready.target.times[10]};
   for (const bool of_all : {false, true}) {
     const std::function<std::vector<double>()> work = [&] {
       Monitor monitor;
       std::vector<double> survival(kRows * times.size());
-      const LevelGridAnswer answer(target, times, false, survival.data());
-      Grid grid(target, answer.ranks(), true);
+      const LevelGridAnswer answer(ready.target, times, false, survival.data());
+      Grid grid(ready.target, answer.ranks(), true);
       if (of_all)
-        grid.whole = std::make_shared<const Cells>(forest, grid.bounds, true, kThreads, monitor);
+        grid.whole =
+            std::make_shared<const Cells>(ready.forest, grid.bounds, true, kThreads, monitor);
       predict_places(
-          source, [&] { return GridCurve(forest, target, grid); }, answer, 8, kThreads, monitor);
+          ready.source, [&] { return GridCurve(ready.forest, ready.target, grid); }, answer, 8,
+          kThreads, monitor);
       return survival;
     };
     check_shortages(work, 20);

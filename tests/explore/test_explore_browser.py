@@ -51,6 +51,10 @@ def path_of(page, line):
     )
 
 
+# After the curve of all rows, the row's own and its three quantiles.
+PINNED = 5
+
+
 def curve(page):
     return path_of(page, 1)
 
@@ -98,9 +102,9 @@ class TestExplore:
 
     def test_a_pinned_curve_stays(self, page):
         page.find_element("id", "pin").click()
-        wait_until(lambda: path_of(page, 2) == curve(page))
+        wait_until(lambda: path_of(page, PINNED) == curve(page))
         move(page, "age_at_entry", 70)
-        wait_until(lambda: path_of(page, 2) not in (None, curve(page)))
+        wait_until(lambda: path_of(page, PINNED) not in (None, curve(page)))
 
     def test_a_table_is_scored_and_downloaded(self, page, data, tmp_path):
         data.X[:25].to_csv(tmp_path / "new.csv", index=False)
@@ -187,6 +191,25 @@ class TestReport:
         report.set_window_size(width, 900)
         inner = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert report.execute_script(inner) <= 0
+
+    def test_tables_that_do_not_fit_say_so_and_scroll(self, report):
+        phone = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+        report.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
+        try:
+            tables = "return [...document.querySelectorAll('.wide')].map((table) => "
+            report.execute_script(
+                "document.querySelectorAll('details').forEach(d => d.open = true)"
+            )
+            wide = tables + "table.scrollWidth > table.clientWidth + 1)"
+            told = tables + "table.previousElementSibling.offsetHeight > 0)"
+            wait_until(lambda: report.execute_script(told) == report.execute_script(wide))
+            assert any(report.execute_script(wide))
+            moved = "(table.scrollTo(50, 0), table.scrollLeft > 0))"
+            assert report.execute_script(tables + moved) == report.execute_script(wide)
+            inner = "return document.documentElement.scrollWidth - window.innerWidth"
+            assert report.execute_script(inner) <= 0
+        finally:
+            report.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_the_notebook_frame_shows_the_same(self, browser, forest, data, tmp_path):
         shown = forest.report(data.X, data.time, data.event, title="Congress")._repr_html_()

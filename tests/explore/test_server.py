@@ -1,19 +1,25 @@
 """The server of `cqrf explore`: who is answered, what is refused, and with what words."""
 
+import gzip
 import http.client
 import io
 import json
+import re
+import socket
+import struct
 import threading
+import time
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.datasets import load_congress
+from cqrf.datasets import load_congress, load_stormwater_cadmium
 from cqrf.explore.controls import make_controls, read_row
 from cqrf.explore.page import Explorer
 from cqrf.explore.server import ADDRESS, ExploreServer
+from cqrf.tables import Dialect
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +38,12 @@ def server(forest):
         thread.start()
         yield server
         server.shutdown()
+
+
+def test_features_without_names_are_called_as_everywhere():
+    X, y = np.random.default_rng(0).uniform(size=(30, 2)), np.arange(30.0)
+    forest = CensoredQuantileForest(2, random_state=0).fit(X, y)
+    assert [control.name for control in make_controls(forest)] == ["x0", "x1"]
 
 
 def ask(server, path, method="GET", body=None, token=None, **headers):
@@ -107,7 +119,9 @@ class TestPredict:
         }
         X = pd.DataFrame(cells)
         np.testing.assert_array_equal(answer["quantiles"], forest.predict(X, [0.1, 0.5, 0.9])[0])
-        np.testing.assert_array_equal(answer["interval"], forest.predict_interval(X, 0.9)[0])
+        np.testing.assert_array_equal(
+            answer["interval"], forest.predict_interval(X, 0.9, unreached="clip")[0]
+        )
         assert answer["identified"] == forest.identified(X, [0.1, 0.5, 0.9])[0].tolist()
         assert "<svg" in answer["figure"]
 
@@ -131,6 +145,9 @@ class TestPredict:
             ({"values": [40, 99, 0, 0, 0, 2000, 0]}, "no category number 99"),
             ('{"values": [1e999, 0, 0, 0, 0, 2000, 0]}', "must be a number"),
             ('{"values": [NaN, 0, 0, 0, 0, 2000, 0]}', "must be a number"),
+            ({"values": [10**400, 0, 0, 0, 0, 2000, 0]}, "age_at_entry must be a number of less"),
+            ({"values": [-(10**400), 0, 0, 0, 0, 2000, 0]}, "age_at_entry must be a number of"),
+            ('{"values": [' + "1" * 5000 + "]}", "not JSON"),
         ],
     )
     def test_bad_requests(self, server, body, words):
@@ -139,7 +156,41 @@ class TestPredict:
         assert words in answer["error"]
 
 
+class TestWords:
+    def test_bounds_and_limits(self):
+        data = load_stormwater_cadmium()
+        forest = CensoredQuantileForest(20, censoring="left", random_state=0)
+        forest.fit(data.X, data.time, data.event)
+        explorer = Explorer(forest, "cadmium", None, max_upload=1 << 20)
+        row = [control.value for control in explorer.controls]
+        answer = explorer.answer({"values": row})
+        assert answer["tiles"][0]["name"] == "value, 10% quantile"
+        for tile, known in zip(answer["tiles"], answer["identified"], strict=True):
+            assert tile["value"].startswith("below ") != known
+        assert not all(answer["identified"])
+        page = re.sub(r"<(script|style).*?</\1>", "", explorer.page("n"), flags=re.DOTALL)
+        assert not re.search(r"\b(event|time|surviv|censor|beyond)", page)
+
+    def test_bounds_of_times(self, server, forest):
+        explorer = server.explorer
+        answer = explorer.answer({"values": start_row(forest)})
+        assert answer["tiles"][0]["name"] == "years until 10%"
+        for tile, known in zip(answer["tiles"], answer["identified"], strict=True):
+            assert tile["value"].startswith("beyond ") != known
+
+
 class TestScore:
+    def test_tables_are_read_as_they_are_said_to_be_written(self, forest):
+        rows = load_congress().X.assign(age_at_entry=40.5)[:5].to_csv(sep=";", decimal=",")
+        dialect = Dialect(delimiter=";", decimal=",")
+        explorer = Explorer(forest, "m", None, 100_000, dialect)
+        with ExploreServer(explorer) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            status, answer = post(server, "score?name=new.csv", rows)
+            server.shutdown()
+        assert status == 200, answer
+        assert answer["rows"] == 5
+
     def test_results_can_be_downloaded(self, server, forest):
         data = load_congress()
         table = data.X.assign(id=np.arange(len(data.X)))
@@ -179,6 +230,61 @@ class TestScore:
         status, _ = post(server, "predict", b" " * (2 << 20))
         assert status == 413
 
+    def test_what_a_small_file_unpacks_to_is_limited(self, server):
+        # A hundred kilobytes of it are millions of rows.
+        rows = gzip.compress(b"a,b\n" + b"1,2\n" * 6_000_000)
+        assert len(rows) < 100_000
+        started = time.perf_counter()
+        status, answer = post(server, "score?name=new.csv.gz", rows)
+        assert status == 413
+        assert "more than 0.953674 MB when decompressed; use cqrf predict" in answer["error"]
+        assert time.perf_counter() - started < 5.0
+
+    def test_rows_are_limited(self, server, monkeypatch):
+        monkeypatch.setattr("cqrf.explore.page._MAX_ROWS", 100)
+        X = load_congress().X
+        for table in (X[:100], X[:101]):
+            parquet = io.BytesIO()
+            table.to_parquet(parquet, index=False)
+            table.to_feather(feather := io.BytesIO())
+            for body in (table.to_csv(index=False), parquet.getvalue(), feather.getvalue()):
+                status, answer = post(server, "score?name=new", body)
+                assert status == (200 if len(table) == 100 else 413), answer
+        assert answer["error"] == "new: has more than 100 rows; use cqrf predict"
+
+    def test_feather_that_unpacks_to_much_is_refused(self, server):
+        for rows, words in ((6_000_000, "more than 200,000 rows"), (100_000, "when decompressed")):
+            table = pd.DataFrame({f"x{j}": np.zeros(rows) for j in range(2)})
+            table.to_feather(feather := io.BytesIO(), compression="zstd", chunksize=rows)
+            assert len(feather.getvalue()) < 100_000
+            status, answer = post(server, "score?name=new", feather.getvalue())
+            assert status == 413
+            assert words in answer["error"]
+
+    def test_parquet_that_unpacks_to_much_is_refused(self, server):
+        wide = pd.DataFrame({f"x{j}": np.arange(20_000.0) // 100 for j in range(10)})
+        wide.to_parquet(parquet := io.BytesIO(), compression="gzip", use_dictionary=False)
+        assert len(parquet.getvalue()) < 100_000
+        status, answer = post(server, "score?name=new", parquet.getvalue())
+        assert status == 413
+        assert "when decompressed" in answer["error"]
+
+    def test_rows_are_answered_while_a_table_is_scored(self, server, forest):
+        with server.scoring:
+            assert post(server, "predict", {"values": start_row(forest)})[0] == 200
+            assert ask(server, "")[0].status == 200
+
+    def test_formulas_are_neutralised_and_numbers_are_not(self, server):
+        X = load_congress().X[:6].assign(
+            note=["=1+1", "@SUM(A1)", "-2+3", "+cmd|' /C calc'!A0", "\t=1", "fine, = too"],
+            change=["-3.5", "+2", "-1e-5", "-1,000.5", "", "-.5"],
+        )  # fmt: skip
+        X = X.rename(columns={"change": "=change"})
+        _, answer = post(server, "score?name=new.csv", X.to_csv(index=False))
+        got = pd.read_csv(io.BytesIO(ask(server, answer["result"])[1]), dtype=str)
+        assert got["note"].tolist() == ["'" + text for text in X["note"][:5]] + ["fine, = too"]
+        assert got["'=change"].fillna("").tolist() == X["=change"].tolist()
+
     def test_a_length_must_be_told(self, server):
         connection = http.client.HTTPConnection(ADDRESS, server.server_port, timeout=30)
         connection.putrequest("POST", f"/{server.token}/score")
@@ -186,6 +292,23 @@ class TestScore:
         connection.endheaders()
         assert connection.getresponse().status == 411
         connection.close()
+
+
+class TestClosedConnections:
+    @pytest.mark.parametrize("path", ["", "nothing", "predict"])
+    def test_a_closed_connection_is_no_news(self, server, forest, path, capfd):
+        for _ in range(5):
+            body = json.dumps({"values": start_row(forest)}).encode() if path == "predict" else b""
+            connection = socket.create_connection((ADDRESS, server.server_port))
+            # Closing resets the connection: what is still to be written meets nobody.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            head = f"{'POST' if body else 'GET'} /{server.token}/{path} HTTP/1.1\r\n"
+            head += f"Host: localhost:{server.server_port}\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            connection.close()
+        assert post(server, "predict", {"values": start_row(forest)})[0] == 200
+        time.sleep(0.2)
+        assert capfd.readouterr() == ("", "")
 
 
 class TestControls:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import cqrf.forest
-from cqrf import CensoredQuantileForest, Surv
+from cqrf import CensoredQuantileForest, Surv, solve_quantiles
 
 NAN, INF = np.nan, np.inf
 N = 40
@@ -194,6 +194,30 @@ DATA = {
         ["X", "infinity", "column 1", "row 15"],
     ),
     "short sparse X": ({"X": sparse.csr_array(X[:-1])}, ValueError, ["X has 39 rows", "y has 40"]),
+    "y in another order than X": (
+        {"X": pd.DataFrame(X).iloc[::-1], "y": pd.Series(TIME)},
+        ValueError,
+        [r"y\.loc\[X\.index\]", "row 0"],
+    ),
+    "a frame y in another order than X": (
+        {
+            "X": pd.DataFrame(X),
+            "y": pd.DataFrame({"time": TIME, "event": EVENT}).sample(frac=1.0, random_state=0),
+            "event": None,
+        },
+        ValueError,
+        [r"y\.loc\[X\.index\]"],
+    ),
+    "event in another order than X": (
+        {"X": pd.DataFrame(X), "event": pd.Series(EVENT).iloc[::-1]},
+        ValueError,
+        [r"event\.loc\[X\.index\]"],
+    ),
+    "weights in another order than y": (
+        {"y": pd.Series(TIME), "sample_weight": pd.Series(np.ones(N)).iloc[::-1]},
+        ValueError,
+        [r"sample_weight\.loc\[y\.index\]"],
+    ),
     "dates in X": (
         {"X": pd.DataFrame({"when": pd.date_range("2020", periods=N)})},
         ValueError,
@@ -253,6 +277,16 @@ PARAMETERS = [
     ({"categorical_features": "all"}, ValueError, ["categorical_features", "all"]),
     ({"categorical_features": [True]}, ValueError, ["categorical_features", "mask"]),
     ({"n_jobs": 0}, ValueError, ["n_jobs"]),
+    ({"n_jobs": 2**40}, ValueError, ["n_jobs must be at most 1024"]),
+    ({"n_jobs": -(2**40)}, ValueError, ["n_jobs must be at least -1024"]),
+    ({"n_jobs": 10**400}, ValueError, ["n_jobs must be at most 1024"]),
+    ({"n_thresholds": 2**40}, ValueError, ["n_thresholds must be at most 2147483647"]),
+    ({"n_estimators": 2**40}, ValueError, ["n_estimators must be at most 2147483647"]),
+    ({"max_bins": 2**40}, ValueError, ["max_bins must be at most 255"]),
+    ({"max_features": 2**40}, ValueError, ["max_features as a count must lie between 1 and 3"]),
+    ({"max_samples": 2**40}, ValueError, ["max_samples as a count must lie between 1 and 40"]),
+    ({"n_neighbors": 2**40}, ValueError, ["n_neighbors must not exceed the 40"]),
+    ({"ci_group_size": 2**40}, ValueError, ["n_estimators must be a multiple of ci_group_size"]),
     ({"n_jobs": "many"}, (TypeError, ValueError), ["n_jobs", "many"]),
     ({"random_state": "luck"}, ValueError, ["random_state|seed", "luck"]),
     ({"random_state": -1}, ValueError, ["random_state|[Ss]eed"]),
@@ -291,6 +325,124 @@ def test_parameters(parameters, exception, words, no_work):
         model.fit(X, TIME, EVENT)
     assert_mentions(error, words)
     assert not hasattr(model, "trees_")
+
+
+@pytest.mark.parametrize("value", [2**31, 2**40, 2**64, 10**400])
+@pytest.mark.parametrize(
+    "name", ["max_depth", "min_samples_split", "min_samples_leaf", "time_resolution"]
+)
+def test_a_limit_beyond_all_numbers_is_none(name, value):
+    model = CensoredQuantileForest(3, random_state=0).set_params(**{name: value})
+    found = model.fit(X, TIME, EVENT).predict(X)
+    # More than there can be of anything.
+    model.set_params(**{name: 10**6})
+    np.testing.assert_array_equal(found, model.fit(X, TIME, EVENT).predict(X))
+
+
+def mutated(matrix, **entries):
+    """A sparse matrix in whose arrays some entries are changed."""
+    for name, (at, value) in entries.items():
+        getattr(matrix, name)[at] = value
+    return matrix
+
+
+def replaced(matrix, **arrays):
+    for name, array in arrays.items():
+        setattr(matrix, name, array)
+    return matrix
+
+
+# Most of them end the process if SciPy converts them.
+MALFORMED = {
+    "column out of range": (
+        mutated(sparse.csr_matrix(X), indices=(3, 10**9)),
+        "indices.3. is 1000",
+    ),
+    "negative column": (mutated(sparse.csr_array(X), indices=(3, -(10**6))), "indices.3. is -1000"),
+    "indptr beyond the end": (mutated(sparse.csr_array(X), indptr=(-1, 10**8)), "indptr ends with"),
+    "indptr that falls": (
+        mutated(sparse.csr_array(X), indptr=(5, 10**8)),
+        "indptr falls after .* 5",
+    ),
+    "indptr that begins late": (
+        mutated(sparse.csr_array(X), indptr=(0, 2)),
+        "indptr begins with 2",
+    ),
+    "short indptr": (
+        replaced(sparse.csr_matrix(X), indptr=np.array([0, 3], dtype=np.int32)),
+        "indptr has 2 entries where the shape .40, 3. asks for 41",
+    ),
+    "short data": (replaced(sparse.csr_array(X), data=np.ones(3)), "differ in length: 120 and 3"),
+    "indices that are no integers": (
+        replaced(sparse.csr_array(X), indices=np.zeros(120)),
+        "indices must be a one-dimensional array of integers",
+    ),
+    "row out of range": (mutated(sparse.csc_array(X), indices=(3, 40)), "indices.3. is 40"),
+    "block out of range": (
+        mutated(sparse.bsr_array(X, blocksize=(2, 1)), indices=(2, 10**8)),
+        "indices.2. is 1000",
+    ),
+    "blocks of another shape": (
+        replaced(sparse.bsr_array(X, blocksize=(2, 1)), data=np.ones((60, 7, 1))),
+        "blocks of shape .7, 1. do not fill",
+    ),
+    "coordinate out of range": (mutated(sparse.coo_matrix(X), row=(2, 10**8)), "row.2. is 1000"),
+    "negative coordinate": (mutated(sparse.coo_array(X), col=(2, -7)), "col.2. is -7"),
+    "coordinates of another length": (
+        replaced(sparse.coo_array(X), data=np.ones(2)),
+        "row and data differ in length: 120 and 2",
+    ),
+    "a list of another length": (
+        mutated(sparse.lil_array(X), data=(3, [1.0] * 500)),
+        "lists of row 3 differ",
+    ),
+    "no list": (mutated(sparse.lil_array(X), rows=(3, None)), "lists of row 3 differ"),
+    "column in a list out of range": (
+        mutated(sparse.lil_array(X), rows=(3, [0, 1, 10**7])),
+        r"rows\[3\]\[2\] is 1000",
+    ),
+    "text in a list": (
+        mutated(sparse.lil_array(X), rows=(3, [0, 1, "b"])),
+        r"rows\[3\] must be a .* integers",
+    ),
+    "lists of fewer rows": (
+        replaced(sparse.lil_array(X), rows=sparse.lil_array(X).rows[:5]),
+        "there must be 40 lists",
+    ),
+    "more offsets than diagonals": (
+        replaced(sparse.dia_array(X), offsets=np.arange(50)),
+        "50 offsets of 42 diagonals",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_sparse_matrices(case, forest, no_work):
+    matrix, words = MALFORMED[case]
+    model = CensoredQuantileForest(5)
+    for call in (lambda: model.fit(matrix, TIME, EVENT), lambda: forest.predict(matrix)):
+        with pytest.raises(ValueError, match=f"X is a malformed sparse matrix .*{words}"):
+            call()
+
+
+def test_malformed_sparse_weights():
+    weights = sparse.csc_array(np.ones((3, 4)))
+    weights.indices[2] = 10**9
+    with pytest.raises(ValueError, match="weights is a malformed sparse matrix of format csc"):
+        solve_quantiles(weights, [1.0, 2.0, 3.0, 4.0], [True] * 4, 0.5)
+
+
+def test_what_a_sparse_matrix_has_concluded_of_itself_is_not_believed(forest):
+    matrix = sparse.csc_array(X)
+    assert matrix.has_canonical_format
+    # Two rows of a column changed places; the second of one is left out.
+    matrix.indices[:2] = [1, 0]
+    expected = matrix.toarray()
+    np.testing.assert_array_equal(forest.predict(matrix), forest.predict(expected))
+    matrix.indptr[-1] -= 1
+    expected[39, 2] = 0.0
+    np.testing.assert_array_equal(forest.predict(matrix), forest.predict(expected))
+    assert len(matrix.indices) == 120
 
 
 # (method, arguments after X, exception, words)

@@ -82,7 +82,7 @@ def test_weights(weights):
     _, X, event = draw()
     time = 1.0 + X[:, 0]
     forest = CensoredQuantileForest(10, random_state=0)
-    forest.fit(X, time, event, np.resize(weights, len(X)))
+    forest.fit(X, time, event, sample_weight=np.resize(weights, len(X)))
     answers = forest.predict(X, LEVELS)
     assert np.isfinite(answers).all()
 

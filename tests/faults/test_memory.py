@@ -241,3 +241,24 @@ def test_scratch_does_not_grow_with_the_rows():
     for few, many in zip(scratch[::2], scratch[1::2], strict=True):
         assert many < few + 2**22, scratch
         assert many < 2**24, scratch
+
+
+CALIBRATION = """
+X, y, event = draw(6_000)
+forest = CensoredQuantileForest(10, min_samples_leaf=1_500, n_jobs=2, random_state=0)
+forest.fit(X, y, event)
+forest.predict(X)
+for rows in ((), (X, y, event)):
+    ctypes.CDLL(None).malloc_trim(0)
+    open("/proc/self/clear_refs", "w").write("5")
+    before = memory("VmRSS")
+    forest.calibrate(*rows)
+    print(memory("VmHWM") - before, end=" ")
+"""
+
+
+def test_calibration_does_not_hold_the_curves_of_all_rows():
+    script = [sys.executable, "-c", COMMON + CALIBRATION]
+    said = subprocess.check_output(script, env=os.environ | {"MALLOC_ARENA_MAX": "1"})
+    # The curves alone would take 500 MiB. Weights in 200 classes take 9, and grow with the rows.
+    assert 0 < max(int(bytes_) for bytes_ in said.split()) < 2**25, said

@@ -46,7 +46,7 @@ def everything(tmp_path_factory):
         censoring_curve="kernel",
         categorical_features=["colour", "ward"],
         random_state=0,
-    ).fit(X, y, event, weight)
+    ).fit(X, y, event, sample_weight=weight)
     forest.calibrate(X, y, event)
     path = tmp_path_factory.mktemp("everything") / "model.cqrf"
     forest.save(path)

@@ -1,6 +1,7 @@
 """Properties of whole forests that hold for any data."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ fast = settings(max_examples=50, deadline=None, derandomize=True)
 
 criteria = st.sampled_from(["distribution", "random", "mse", "quantile", "logrank"])
 curves = st.sampled_from(["beran", "knn", "kernel", "marginal"])
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*time of the training record")
 
 
 @st.composite
@@ -61,7 +64,7 @@ test_points.__test__ = False
 def test_weights_sum_to_one(sample, forest, weighted):
     X, time, event = sample
     sample_weight = np.arange(1, len(X) + 1) if weighted else None
-    weights = forest.fit(X, time, event, sample_weight).forest_weights(test_points(X))
+    weights = forest.fit(X, time, event, sample_weight=sample_weight).forest_weights(test_points(X))
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-12)
     assert (weights.data > 0).all()
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from cqrf.report.charts import Axis, Chart, bounded, number, percent
+from cqrf._words import TIMES, VALUES
+from cqrf.report.charts import Axis, Chart, bounded, number, percent, plus_minus
 from cqrf.report.html import Table, figure
 
 FINITE = st.floats(-1e12, 1e12)
@@ -27,6 +28,11 @@ class TestAxis:
         assert all(axis.low - 1e-6 * span <= t <= axis.high + 1e-6 * span for t in ticks)
         steps = np.diff(ticks)
         np.testing.assert_allclose(steps, steps[0], rtol=1e-3)
+
+    def test_an_indicator_has_two_ticks(self):
+        assert Axis.along("x", np.array([0.0, 1.0])).ticks() == [0.0, 1.0]
+        assert Axis.along("x", np.array([3.0])).ticks() == [3.0]
+        assert len(Axis.along("x", np.array([0.0, 0.5, 1.0])).ticks()) > 3
 
     @given(st.floats(1e-6, 1e6), st.floats(3.0, 1e6))
     def test_logarithmic_ticks(self, low, ratio):
@@ -58,9 +64,15 @@ def test_shares_and_bounds():
         "0%",
         "-",
     ]
-    assert bounded(3.0, True, False) == "3"
-    assert bounded(3.0, False, False) == "beyond 3"
-    assert bounded(3.0, False, True) == "below 3"
+    assert bounded(3.0, True, TIMES) == "3"
+    assert bounded(3.0, False, TIMES) == "beyond 3"
+    assert bounded(3.0, False, VALUES) == "below 3"
+
+
+def test_what_does_not_exist_is_a_dash():
+    assert plus_minus(0.5, 0.1, percent) == "50% ± 10%"
+    assert plus_minus(0.5, np.nan) == "0.5"
+    assert plus_minus(np.nan, np.nan, percent) == "-"
 
 
 class TestChart:
@@ -93,6 +105,13 @@ class TestChart:
         numbers = [float(v) for v in re.findall(r"[\d.]+", path)]
         assert numbers[:2] == pytest.approx([data["left"], data["top"]], abs=0.1)
         assert numbers[-2:] == pytest.approx([data["right"], data["bottom"]], abs=0.1)
+
+    def test_the_name_of_a_rule_has_room(self):
+        for x, anchored in ((1.0, False), (9.9, True)):
+            chart = Chart("t", Axis("x", 0.0, 10.0), Axis("y", 0.0, 1.0))
+            chart.rule(x=x, label="censored")
+            text = next(t for t in ET.fromstring(chart.svg()).iter("text") if t.text == "censored")
+            assert (text.get("text-anchor") == "end") == anchored
 
     def test_a_figure_has_its_table_and_escapes_all(self):
         table = Table("<numbers>", ["<h>"], [["<cell>"]])

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from lifelines import CoxPHFitter
 
-from cqrf.report.cox import Cox, cross_fitted_quantiles, design
+from cqrf.report.answers import Question
+from cqrf.report.cox import Cox, cross_fitted, design
 from cqrf.target import Target
 
 
@@ -61,15 +62,34 @@ class TestCox:
             left.quantiles(Z, np.array([0.3])), -right.quantiles(Z, np.array([0.7]))
         )
 
-    def test_cross_fitted_quantiles_do_not_see_their_row(self):
+    @pytest.mark.parametrize("left", [False, True])
+    def test_curves_fall_through_the_quantiles(self, left):
+        Z, time, event = draw()
+        sign, censoring = (-1.0, "left") if left else (1.0, "right")
+        model = Cox.fit(Z, Target.from_outcome(sign * time, event, censoring=censoring))
+        level = 0.75 if left else 0.25
+        times = model.quantiles(Z, np.array([level]))[:, 0]
+        for k in range(20):
+            step = 1e-9
+            around = model.survival(Z[[k]], np.array([times[k] - step, times[k] + step]))[0]
+            assert around[1] <= 1 - level + 1e-12 <= around[0] + 2e-12
+
+    def test_cross_fitted_answers_do_not_see_their_row(self):
         Z, time, event = draw(n=100)
-        levels = np.array([0.5])
-        answers = cross_fitted_quantiles(Z, time, event, levels, "right")
+        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
+        answers = cross_fitted(Z, time, event, question, "right")
         moved = time.copy()
         moved[7] *= 50
-        again = cross_fitted_quantiles(Z, moved, event, levels, "right")
-        assert answers[7] == again[7]
-        assert np.isfinite(answers).all()
+        again = cross_fitted(Z, moved, event, question, "right")
+        assert answers.quantiles[7] == again.quantiles[7]
+        np.testing.assert_array_equal(answers.survival[7], again.survival[7])
+        assert np.isfinite(answers.quantiles).all()
+        assert np.isfinite(answers.survival).all()
+
+    def test_no_answer_where_one_fold_holds_all_events(self):
+        Z, time, _ = draw(n=100)
+        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
+        assert cross_fitted(Z, time, np.arange(100) == 3, question, "right") is None
 
 
 class TestDesign:

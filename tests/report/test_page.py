@@ -12,9 +12,11 @@ from cqrf import CensoredQuantileForest, Surv
 from cqrf.datasets import load_congress, load_stormwater_cadmium, make_aft
 from cqrf.report import Report
 from cqrf.report.cautions import find_cautions
+from cqrf.report.data import _median
 from cqrf.report.effects import measure_effects
+from cqrf.report.page import _medians
 from cqrf.report.rows import choose_rows, portray
-from cqrf.report.subject import Subject
+from cqrf.report.subject import Subject, level_index
 
 CHAPTERS = [
     "warnings",
@@ -190,6 +192,118 @@ class TestPage:
             forest.report(data.X, data.time, data.event)
 
 
+def words_of(page):
+    """Texts that readers see or hear, without the name of the method and its citation."""
+    page = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
+    page = page.partition('<section id="cite">')[0]
+    spoken = re.findall(r'(?:aria-label|data-tip|data-chart)="([^"]*)"', page)
+    text = " ".join([re.sub(r"<[^>]*>", " ", page), *spoken])
+    return re.sub(r"censored quantile forest", "", text, flags=re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def stopped():
+    """A study that ends before half of the rows have had their event."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 2, 300), rng.normal(size=300)])
+    latent = rng.exponential(1.0, 300) * np.exp(X[:, 0]) * 100.0
+    time, event = np.minimum(latent, 52.0), latent <= 52.0
+    forest = fitted(X, time, event)
+    return forest, X, time, event, forest.report(X, time, event, time_name="weeks")
+
+
+class TestWhatIsShown:
+    def test_numbers_that_are_bounds_are_shown_as_bounds(self, stopped):
+        page = stopped[-1].html
+        assert "Predicted median weeks: beyond 52 for a typical row, " in page
+        assert "<b>beyond 52</b><span>median weeks, all rows (Kaplan-Meier)</span>" in page
+        assert "90% time: beyond 52" in page
+        # In the tables of effects too.
+        assert "<td>beyond 52</td>" in page
+        assert "nan" not in words_of(page)
+
+    def test_a_headline_mixes_bounds_and_numbers(self, stopped):
+        forest, X, time, event, _ = stopped
+        it = Subject.from_data(forest, X, time, event, "t", "t")
+        at = level_index(0.5)
+        n = it.n
+        it.answers.quantiles[:, at] = np.where(np.arange(n) < n // 2 + 1, 10.0, 52.0)
+        it.answers.identified[:, at] = np.arange(n) < n // 2 + 1
+        assert _medians(it) == ["10", "10", "beyond 52"]
+
+    def test_the_median_of_all_rows_is_kaplan_meier_s(self):
+        # 8 rows at risk at 1, 6 at 3, 4 at 5: 7/8, 7/8 5/6, 7/8 5/6 3/4 = 0.547; at 6: 0.365.
+        time = np.arange(1.0, 9.0)
+        event = np.array([1, 0, 1, 0, 1, 1, 0, 0], bool)
+        X = np.arange(8.0)[:, None]
+        forest = fitted(X, time, event, min_samples_leaf=2)
+        assert _median(Subject.from_data(forest, X, time, event, "t", "t")) == "6"
+        forest = fitted(X, -time, event, min_samples_leaf=2, censoring="left")
+        assert _median(Subject.from_data(forest, X, -time, event, "t", "t")) == "-6"
+        event[5:] = False
+        forest = fitted(X, -time, event, min_samples_leaf=2, censoring="left")
+        assert _median(Subject.from_data(forest, X, -time, event, "t", "t")) == "below -8"
+
+    def test_warnings_are_counted_as_they_are_shown(self, stopped, congress):
+        for report in (stopped[-1], congress[-1]):
+            chapter = report.html.partition('<section id="warnings">')[2].partition("</section>")[0]
+            warned, noted = chapter.count('<li class="warning">'), chapter.count('class="note"')
+            shown = re.search(r'<a href="#warnings">(\w+) warnings?(?: and (\d+) notes?)?</a>',
+                              report.html)  # fmt: skip
+            assert shown[1] == (str(warned) if warned else "No")
+            assert int(shown[2] or 0) == noted
+            assert len(report.warnings) == warned
+            first, _, rest = chapter.partition("<h3>Notes</h3>")
+            assert "note" not in first
+            assert "warning" not in rest
+
+    def test_indicators_have_two_ticks(self, stopped):
+        chapter = stopped[-1].html.partition('<section id="effects">')[2]
+        chart = re.search(r'aria-label="Effect of x0 on.*?</svg>', chapter, re.DOTALL)[0]
+        ticks = re.findall(r'<text x="[\d.]+" y="271" text-anchor="middle">([^<]+)</text>', chart)
+        assert ticks == ["0", "1"]
+
+    def test_detection_limits_are_spoken_of_as_such(self):
+        data = load_stormwater_cadmium()
+        X = data.X.drop(columns="state")
+        forest = fitted(X, data.time, data.event, censoring="left")
+        text = words_of(forest.report(X, data.time, data.event).html)
+        for word in ("event", "time", "surviv", "censor", "early", "late", "beyond", "nan"):
+            found = re.search(rf".{{40}}\b{word}.{{20}}", text, re.IGNORECASE | re.DOTALL)
+            assert found is None, found
+        for phrase in ("values measured", "below the limit", "10% quantile", "median value"):
+            assert phrase in text
+
+    def test_times_are_spoken_of_as_times(self, congress):
+        text = words_of(congress[-1].html)
+        assert "detection" not in text
+        assert "the limit" not in text
+        for phrase in ("events seen", "censored", "10% time", "median time", "survival curve"):
+            assert phrase in text
+
+    def test_the_bound_of_an_effect_is_the_end_of_the_record(self):
+        rng = np.random.default_rng(0)
+        X, event = rng.normal(size=(200, 1)), np.arange(200) < 60
+        time = np.where(event, rng.uniform(1.0, 5.0, 200), 8.0)
+        for censoring, sign, bound in (("right", 1.0, "beyond 8"), ("left", -1.0, "below -8")):
+            forest = fitted(X, sign * time, event, censoring=censoring)
+            page = forest.report(X, sign * time, event).html
+            assert f"Where a line or a point is missing, it lies {bound}." in page
+
+    def test_effects_below_a_limit_are_bounds(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 1))
+        value = np.exp(rng.normal(size=300))
+        it = Subject.from_data(
+            fitted(X, np.maximum(value, 1.0), value >= 1.0, censoring="left"),
+            X, np.maximum(value, 1.0), value >= 1.0, "t", None,
+        )  # fmt: skip
+        (effect,) = measure_effects(it, np.array([0]))
+        assert np.isnan(effect.times[:, 0]).all()
+        assert (effect.times[:, 2] > 1.0).all()
+        assert it.time_name == "value"
+
+
 class TestParts:
     def test_effects_follow_the_truth(self):
         rng = np.random.default_rng(0)
@@ -233,7 +347,8 @@ class TestCautions:
     def draw(self, n=400, seed=0):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, 3))
-        latent = np.exp(X[:, 0] + 0.3 * rng.normal(size=n))
+        # Not a straight line, or Cox regression would rightly do better.
+        latent = np.exp(np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=n))
         limit = rng.exponential(5.0, n)
         return rng, X, latent, limit
 

@@ -69,7 +69,7 @@ class TestKinds:
         [
             (["1", "2", "n.a."], "row 3: 'n.a.' is not a number; if it means missing, give --na"),
             (["1", "<0.2", "3"], "row 2: '<0.2' is not a number; a limit can stand only"),
-            (["1.5", "1,5", "2"], "row 2: '1,5' is not a number; is the comma a decimal point"),
+            (["1.5", "1,5", "2"], "row 2: '1,5' is not a number; ',' and '.' are used in more"),
             (["31/12/2020", "1/1/2021"], "write them as 2024-12-31"),
         ],
     )
@@ -135,6 +135,23 @@ class TestOutcome:
         np.testing.assert_array_equal(got.event, [True, False, True])
         np.testing.assert_array_equal(got.time, [1, 2, 3])
 
+    def test_codes_that_count_as_censored_are_told(self):
+        cells = ["0", "1", "2", "1.0"]
+        block = block_of(t=["1", "2", "3", "4"], e=cells)
+        got = outcome(block, time="t", event="e", event_values=("1",))
+        np.testing.assert_array_equal(got.event, [False, True, False, True])
+        assert got.notes == (
+            "column 'e': '0', '2' all count as censored; competing events are not modelled",
+        )
+        assert outcome(block, time="t", event="e", event_values=("1", "2")).notes == ()
+
+    def test_negative_times(self):
+        block = block_of(t=["-1", "2"])
+        with pytest.raises(TableError, match=r"column 't', row 1: -1 is negative.*--negative"):
+            outcome(block, time="t")
+        for options in ({"negative": True}, {"left": True}):
+            np.testing.assert_array_equal(outcome(block, time="t", **options).time, [-1.0, 2.0])
+
     def test_typed_events(self):
         for cells in ([True, False], [1, 0], [1.0, 0.0]):
             got = outcome(typed(t=[1.0, 2.0], e=cells), time="t", event="e")
@@ -159,6 +176,10 @@ class TestOutcome:
         [
             ({"t": ["1"], "e": ["dead"]}, {}, "say which value means"),
             ({"t": ["1"], "e": ["2"]}, {}, "'2' is neither 1/0"),
+            ({"t": list("123"), "e": list("012")}, {}, "there are '0', '1', '2': say which value"),
+            ({"t": ["1"], "e": ["dead"]}, {"event_values": ("ded",)}, "did you mean 'dead'?"),
+            ({"T": ["1"], "e": ["1"]}, {}, "no column 't'; did you mean 'T'?"),
+            ({"t": ["1,5"], "e": ["1"]}, {}, "give --decimal ,"),
             ({"t": ["1"], "e": ["dead"]}, {"event_values": ("ded",)}, "--event-value ded never"),
             ({"t": ["<1"], "e": ["1"]}, {}, "give --left"),
             ({"t": ["<1"], "e": ["1"]}, {"left": True}, "the same as --event"),
@@ -188,15 +209,14 @@ class TestFeatures:
         )
         features = Features.from_table(block, ["t"], (), ("code",))
         assert features.kinds == {
-            "id": "text",
             "day": "date",
             "size": "number",
             "code": "text",
             "nothing": "number",
         }
-        assert ["--drop id" in note for note in features.notes] == [True, False, False]
+        assert ["--feature id" in note for note in features.notes] == [True, False, False]
         frame = read_features(block, features)
-        assert frame.shape == (n, 5)
+        assert frame.shape == (n, 4)
         assert frame["code"].tolist() == ["7"] * n
 
     @pytest.mark.parametrize(
@@ -205,11 +225,20 @@ class TestFeatures:
             ((["t"], ("x",), ()), "no column is left to learn from beside t"),
             ((["t"], ("no",), ()), "--drop no: there is no such column"),
             ((["t"], (), ("no",)), "--category no: there is no such column"),
+            ((["t"], (), (), ("no",)), "--feature no: there is no such column"),
         ],
     )
     def test_refused(self, arguments, words):
         with pytest.raises(TableError, match=words):
             Features.from_table(block_of(t=["1"], x=["1"]), *arguments)
+
+    def test_did_you_mean(self):
+        block = block_of(time=["1"], Age=["1"])
+        for options in ({"drop": ("age",)}, {"category": ("Agee",)}, {"feature": ("AGE",)}):
+            with pytest.raises(TableError, match=r"did you mean 'Age'\? its columns are"):
+                Features.from_table(block, ["time"], **options)
+        with pytest.raises(TableError, match=r"no column 'weight'; its columns are"):
+            block.column("weight")
 
     def test_a_model_needs_its_columns(self):
         rng = np.random.default_rng(0)
@@ -226,6 +255,8 @@ class TestFeatures:
         assert list(Features.of_forest(named, ["z", "b", "a"], "f").kinds) == ["a", "b"]
         with pytest.raises(TableError, match="no column 'a', which the model needs"):
             Features.of_forest(named, ["b"], "new.csv")
+        with pytest.raises(TableError, match=r"the model needs; did you mean 'A'\?"):
+            Features.of_forest(named, ["A", "b"], "new.csv")
 
     def test_categories_by_any_format(self):
         csv = open_table(io.BytesIO(b"x,y\na,1\nb,2\n")).read()

@@ -51,7 +51,7 @@ def command(output: Path, trees: int, as_json: bool, quiet: bool) -> None:
     (output / DATA).write_bytes(table)
     (output / NEW).write_text(_NEW_ROWS, encoding="utf-8")
     data, model, new = (str(output / name) for name in (DATA, MODEL, NEW))
-    outcome = ["--time", "time", "--event", "event"]
+    outcome = ["--time", "time", "--event", "event", "--unit", "years"]
     steps = [
         ["fit", data, *outcome, "--trees", str(trees), "-o", model],
         ["predict", model, new, "--keep", "name"],

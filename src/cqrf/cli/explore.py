@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cqrf.cli.options import common, jobs, need, print_json
+from cqrf.cli.options import common, jobs, need, print_json, takes_dialect
+
+if TYPE_CHECKING:
+    from cqrf.tables import Dialect
 
 
 @click.command("explore")
@@ -17,7 +21,7 @@ from cqrf.cli.options import common, jobs, need, print_json
     "--port", type=click.IntRange(0, 65535), default=0, help="Port [default: any that is free]."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page [default: yes].")
-@click.option("--time-name", default="time", show_default=True, help="What the times are called.")
+@click.option("--time-name", help="What the outcome is called [default: time, or value].")
 @click.option(
     "--max-upload",
     type=click.IntRange(1, 1024),
@@ -25,14 +29,16 @@ from cqrf.cli.options import common, jobs, need, print_json
     show_default=True,
     help="Largest table that can be scored, in MB.",
 )
+@takes_dialect
 @jobs
 @common
 def command(
     model: str,
     port: int,
     browser: bool,
-    time_name: str,
+    time_name: str | None,
     max_upload: int,
+    dialect: Dialect,
     jobs: int,
     as_json: bool,
     quiet: bool,
@@ -50,7 +56,7 @@ def command(
 
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
-    explorer = Explorer(forest, Path(model).stem, time_name, max_upload << 20)
+    explorer = Explorer(forest, Path(model).stem, time_name, max_upload << 20, dialect)
     with ExploreServer(explorer, port) as server:
         if as_json:
             print_json({"url": server.url})

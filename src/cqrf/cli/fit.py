@@ -65,6 +65,7 @@ def command(
         {
             "model": output,
             "bytes": size,
+            "outcome": vars(forest.outcome_labels_),
             "rows": len(outcome.time),
             "rows_read": learned.n_read,
             "features": list(learned.X.columns),

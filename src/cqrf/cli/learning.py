@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from cqrf.cli.options import note
 from cqrf.tables import (
+    Block,
     Dialect,
     Features,
     Outcome,
@@ -16,6 +17,8 @@ from cqrf.tables import (
     open_table,
     read_features,
     read_outcome,
+    refuse_copies,
+    refuse_intervals,
 )
 
 if TYPE_CHECKING:
@@ -28,15 +31,19 @@ class Plan:
 
     Attributes
     ----------
-    drop, category : tuple of str
-        Columns to leave out, and to read as categories.
+    drop, category, feature : tuple of str
+        Columns to leave out, to read as categories, and to learn from in any case.
     params : dict
         Parameters of the forest.
+    unit : str or None
+        Unit of the times.
     """
 
     drop: tuple[str, ...]
     category: tuple[str, ...]
+    feature: tuple[str, ...]
     params: dict[str, Any]
+    unit: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +73,11 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     start = perf_counter()
     block = open_table(data, dialect).read()
     outcome = read_outcome(block, columns)
-    features = Features.from_table(block, columns.names, plan.drop, plan.category)
-    for text in features.notes:
-        note(f"{block.file}: {text}", quiet)
+    features = Features.from_table(block, columns.names, plan.drop, plan.category, plan.feature)
     X = read_features(block, features)
+    _refuse_what_tells_the_future(block, outcome, columns, features, plan)
+    for text in (*outcome.notes, *features.notes):
+        note(f"{block.file}: {text}", quiet)
     skipped = block.n_rows - len(outcome.kept)
     if skipped:
         note(f"{block.file}: {skipped} rows without a time or an event are left out", quiet)
@@ -79,6 +87,7 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
         note(f"{block.file}: no time is censored{hint}", quiet)
     # Not before the table was read: a bad one is told at once.
     from cqrf.forest import CensoredQuantileForest
+    from cqrf.labels import OutcomeLabels
 
     forest = CensoredQuantileForest(
         **{"censoring": columns.censoring, "verbose": 0 if quiet else 1, **plan.params}
@@ -89,8 +98,19 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     except (ValueError, TypeError) as error:
         raise TableError(block.file, str(error)) from error
     forest.verbose = 0
+    forest.outcome_labels_ = OutcomeLabels(columns.time, columns.event, plan.unit)
     seconds = {"read": read - start, "fit": perf_counter() - read}
     return Learned(forest, X, outcome, block.n_rows, seconds)
+
+
+def _refuse_what_tells_the_future(
+    block: Block, outcome: Outcome, columns: OutcomeColumns, features: Features, plan: Plan
+) -> None:
+    """Refuse columns that no new row could have; also among the text that is left out."""
+    left_out = [name for name, kind in features.left_out.items() if kind == "text"]
+    names = [name for name in (*features.kinds, *left_out) if name not in plan.feature]
+    refuse_intervals(block, outcome, columns, names)
+    refuse_copies(block, outcome, columns, names)
 
 
 def describe(learned: Learned, name: str) -> str:

@@ -28,6 +28,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between them."""
 
     name = "numbers"
+    example = "6,12,24"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -36,15 +37,21 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         try:
-            return tuple(float(part) for part in value.split(","))
+            numbers = tuple(float(part) for part in value.split(","))
         except ValueError:
-            self.fail(f"{value!r} is not a list of numbers such as 0.1,0.5,0.9", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers such as {self.example}", param, ctx)
+        if any(number - number != 0.0 for number in numbers):
+            self.fail(f"{value!r} is not a list of finite numbers", param, ctx)
+        if len(set(numbers)) < len(numbers):
+            self.fail("a number is given twice", param, ctx)
+        return numbers
 
 
 class Levels(Numbers):
     """Levels of quantiles with commas between them."""
 
     name = "levels"
+    example = "0.1,0.5,0.9"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -54,8 +61,6 @@ class Levels(Numbers):
         for level in levels:
             if not 0.0 < level < 1.0:
                 self.fail(f"{level:g} does not lie between 0 and 1", param, ctx)
-        if len(set(levels)) < len(levels):
-            self.fail("a level is given twice", param, ctx)
         return levels
 
 
@@ -70,6 +75,11 @@ def common(function: Function) -> Function:
     return function
 
 
+takes_horizon = click.option(
+    "--horizon",
+    type=float,
+    help="Time up to which is scored [default: as far as the training record allows].",
+)
 jobs = click.option(
     "-j", "--jobs", type=int, default=-1, show_default=True, help="Threads; -1: all cores."
 )
@@ -80,6 +90,7 @@ def takes_dialect(function: Function) -> Function:
 
     @click.option("--delimiter", help="Between cells of CSV [default: comma; tab in .tsv files].")
     @click.option("--decimal", default=".", show_default=True, help="Decimal point in CSV.")
+    @click.option("--thousands", help="Mark between thousands in CSV, such as , in 1,022.")
     @click.option("--encoding", default="utf-8", show_default=True, help="Encoding of CSV.")
     @click.option(
         "--na",
@@ -89,7 +100,13 @@ def takes_dialect(function: Function) -> Function:
     )
     @functools.wraps(function)
     def wrapped(
-        *, delimiter: str | None, decimal: str, encoding: str, na: tuple[str, ...], **rest: Any
+        *,
+        delimiter: str | None,
+        decimal: str,
+        thousands: str | None,
+        encoding: str,
+        na: tuple[str, ...],
+        **rest: Any,
     ) -> Any:
         need("cli", "pyarrow", "pandas")
         from cqrf.tables import Dialect
@@ -97,6 +114,13 @@ def takes_dialect(function: Function) -> Function:
         for name, mark in (("--delimiter", delimiter), ("--decimal", decimal)):
             if mark is not None and len(mark.encode()) != 1:
                 raise click.BadParameter("must be one character", param_hint=name)
+        if thousands is not None and (len(thousands) != 1 or thousands.isalnum()):
+            raise click.BadParameter("must be one character, no digit", param_hint="--thousands")
+        if thousands == decimal:
+            raise click.BadParameter(
+                f"is {decimal} as well as --decimal: give both if the marks are exchanged",
+                param_hint="--thousands",
+            )
         try:
             "".encode(encoding)
         except LookupError:
@@ -104,7 +128,8 @@ def takes_dialect(function: Function) -> Function:
                 f"{encoding!r} is not known", param_hint="--encoding"
             ) from None
         given = {"missing": ("", *na)} if na else {}
-        return function(dialect=Dialect(delimiter, decimal, encoding, **given), **rest)
+        dialect = Dialect(delimiter, decimal, encoding, thousands=thousands, **given)
+        return function(dialect=dialect, **rest)
 
     return wrapped
 
@@ -144,6 +169,7 @@ def takes_outcome(function: Function) -> Function:
     @click.option(
         "--skip-incomplete", is_flag=True, help="Leave out rows without a time or an event."
     )
+    @click.option("--negative", is_flag=True, help="Times may be negative, such as logarithms.")
     @functools.wraps(function)
     def wrapped(
         *,
@@ -152,6 +178,7 @@ def takes_outcome(function: Function) -> Function:
         event_value: tuple[str, ...],
         left: bool,
         skip_incomplete: bool,
+        negative: bool,
         **rest: Any,
     ) -> Any:
         need("cli", "pyarrow", "pandas")
@@ -166,7 +193,7 @@ def takes_outcome(function: Function) -> Function:
             )
         columns = None
         if time is not None:
-            columns = OutcomeColumns(time, event, event_value, left, skip_incomplete)
+            columns = OutcomeColumns(time, event, event_value, left, skip_incomplete, negative)
         return function(columns=columns, **rest)
 
     return wrapped
@@ -187,6 +214,14 @@ def takes_forest(function: Function) -> Function:
         shell_complete=complete_column,
         help="A column of numbers to read as categories; may be repeated.",
     )
+    @click.option(
+        "--feature",
+        multiple=True,
+        shell_complete=complete_column,
+        help="A column to learn from even if it looks like an identifier or a copy of the outcome; "
+        "may be repeated.",
+    )
+    @click.option("--unit", help="Unit of the times, such as weeks; the model keeps it.")
     @click.option("--trees", type=click.IntRange(1), default=1000, show_default=True)
     @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
     @click.option(
@@ -203,6 +238,8 @@ def takes_forest(function: Function) -> Function:
         *,
         drop: tuple[str, ...],
         category: tuple[str, ...],
+        feature: tuple[str, ...],
+        unit: str | None,
         trees: int,
         seed: int,
         settings: tuple[str, ...],
@@ -212,7 +249,8 @@ def takes_forest(function: Function) -> Function:
         from cqrf.cli.learning import Plan
 
         params = {"n_estimators": trees, "random_state": seed, "n_jobs": jobs}
-        return function(plan=Plan(drop, category, params | _parse_settings(settings)), **rest)
+        params |= _parse_settings(settings)
+        return function(plan=Plan(drop, category, feature, params, unit), **rest)
 
     return wrapped
 
@@ -227,8 +265,11 @@ def _parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
+            from cqrf.tables._errors import meant
+
+            hint = meant(name, known)
             raise click.BadParameter(
-                f"{setting!r} is not NAME=VALUE with one of the names {', '.join(known)}",
+                f"{setting!r} is not NAME=VALUE; {hint}the names are {', '.join(known)}",
                 param_hint="--set",
             )
         try:

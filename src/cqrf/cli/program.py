@@ -43,9 +43,9 @@ output. Text columns are categories, empty cells are missing values, dates are d
 Rows are numbered from 1, the header not counted.""",
     "COMMANDS": "",
     "EXAMPLES": """\
-cqrf fit patients.csv --time days --event died --drop id -o patients.cqrf
+cqrf fit patients.csv --time days --event died --unit days --drop id -o patients.cqrf
 cqrf predict patients.cqrf new.csv --quantiles 0.1,0.5,0.9 --interval 0.9 -o answers.csv
-cqrf predict patients.cqrf new.csv --after 365 | head
+cqrf predict patients.cqrf new.csv --after 365 --survival 730,1095 --digits 3 | head
 cqrf evaluate patients.cqrf held_out.csv --time days --event died --json
 cqrf report patients.csv --time days --event status --event-value dead -o report.html
 cqrf fit water.csv --time cadmium --left            # cells such as <0.006 are limits

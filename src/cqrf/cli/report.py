@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cqrf.cli.options import common, print_json, takes_dialect, takes_forest, takes_outcome
+from cqrf.cli.options import (
+    common,
+    print_json,
+    takes_dialect,
+    takes_forest,
+    takes_horizon,
+    takes_outcome,
+)
 
 if TYPE_CHECKING:
     from cqrf.cli.learning import Plan
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     help="Page to write; - is standard output.",
 )
 @click.option("--title", help="Title of the page [default: the name of DATA].")
+@takes_horizon
 @takes_dialect
 @common
 def command(
@@ -36,6 +44,7 @@ def command(
     dialect: Dialect,
     output: str,
     title: str | None,
+    horizon: float | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -61,6 +70,7 @@ def command(
         learned.outcome.event,
         title=title or name,
         time_name=columns.time,
+        horizon="auto" if horizon is None else horizon,
         verbose=0 if quiet else 1,
     )
     page = report.html.encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.forest import CensoredQuantileForest
+from cqrf.importance import feature_names
 from cqrf.report.charts import number
 
 
@@ -75,11 +77,9 @@ class Control:
 
 def make_controls(forest: CensoredQuantileForest) -> list[Control]:
     """Make a control for every feature, from what a model file knows of the training data."""
-    names = getattr(forest, "feature_names_in_", None)
     known = dict(forest._encoder.categories)
     found = []
-    for j in range(forest.n_features_in_):
-        name = f"x{j + 1}" if names is None else str(names[j])
+    for j, name in enumerate(feature_names(forest)):
         bins = forest._bins[:, j]
         present = bins[bins < forest._binner.n_bins[j]]
         may_miss = len(present) < len(bins)
@@ -98,9 +98,11 @@ def read_row(controls: list[Control], values: Any) -> NDArray[np.float64]:
     for j, (control, value) in enumerate(zip(controls, values, strict=True)):
         if value is None:
             continue
-        right = isinstance(value, int | float) and not isinstance(value, bool)
-        if not right or not math.isfinite(value):
+        if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError(f"{control.name} must be a number or nothing")
+        # A whole number from JSON has any number of digits.
+        if not abs(value) <= sys.float_info.max:
+            raise ValueError(f"{control.name} must be a number of less than 309 digits, or nothing")
         if control.options and value not in range(len(control.options)):
             raise ValueError(f"{control.name} has no category number {value:g}")
         row[0, j] = value

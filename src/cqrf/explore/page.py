@@ -12,18 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cqrf._colours import BLUE, ORANGE
+from cqrf._words import Words, words_for
 from cqrf.curves import StepFunction
 from cqrf.explain import outcomes_by_row
 from cqrf.explore.controls import Control, make_controls, read_row
 from cqrf.forest import CensoredQuantileForest
 from cqrf.report.answers import estimation_of
-from cqrf.report.charts import BLUE, ORANGE, bounded
+from cqrf.report.charts import bounded
 from cqrf.report.html import Table, asset, document, figure
 from cqrf.report.rows import curve_chart, time_range
 from cqrf.report.subject import SHOWN
 from cqrf.solve import survival_curves
+from cqrf.tables import Dialect, Limits
 
 _TAIL = 0.05
+# Of a table that is scored: how many times its size it may have when decompressed, and its rows.
+# The answers to all of them are held in memory.
+_EXPANSION = 10
+_MAX_ROWS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +40,35 @@ class Explorer:
     Attributes
     ----------
     forest : CensoredQuantileForest
-    title, time_name : str
+    title : str
+    time_name : str or None
+        What the outcome is called; None is a time, or a value under left censoring.
     max_upload : int
         Bytes of a table that may be scored.
+    dialect : Dialect or None
+        How its numbers and cells are written.
     """
 
     forest: CensoredQuantileForest
     title: str
-    time_name: str
+    time_name: str | None
     max_upload: int
+    dialect: Dialect | None = None
+
+    @property
+    def words(self) -> Words:
+        """What outcomes are called."""
+        return words_for(self.forest.target_.censoring)
+
+    @property
+    def name(self) -> str:
+        """Name of the outcome."""
+        return self.time_name or self.words.outcome
+
+    @property
+    def limits(self) -> Limits:
+        """Most that is taken in of a table."""
+        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS)
 
     @cached_property
     def controls(self) -> list[Control]:
@@ -81,7 +108,7 @@ class Explorer:
         row = read_row(self.controls, request.get("values"))
         pinned = request.get("pinned")
         levels = np.array([*SHOWN, _TAIL, 1.0 - _TAIL])
-        forest = self.forest
+        forest, words = self.forest, self.words
         estimation = estimation_of(forest, row)
         quantiles, identified = estimation.quantiles(
             levels, solver=forest.solver, interpolation=forest.interpolation
@@ -89,15 +116,15 @@ class Explorer:
         _, _, weights = estimation.weights.matrix(1, 64)
         low, high = time_range(self._outcome[0])
         chart = curve_chart(
-            "Survival curve of the row that the controls describe",
-            self.time_name,
+            f"{words.curve.capitalize()} of the row that the controls describe",
+            self.name,
             estimation.survival_functions()[0],
             quantiles[0, :3],
             identified[0, :3],
             self.overall,
             low,
             high,
-            left=forest.target_.mirrored,
+            words=words,
         )
         chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
         if pinned is not None:
@@ -105,23 +132,23 @@ class Explorer:
             x = np.concatenate([[low], other.x[other.x > low]])
             chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
         times = [
-            bounded(float(time), bool(known), forest.target_.mirrored)
+            bounded(float(time), bool(known), words)
             for time, known in zip(quantiles[0], identified[0], strict=True)
         ]
         table = Table(
             "Numbers",
-            ("share with their event", self.time_name),
+            (words.share, self.name),
             [(f"{level:.0%}", text) for level, text in sorted(zip(levels, times, strict=True))],
         )
         caption = (
             f"90% interval: {times[3]} to {times[4]} (shaded). Made of about "
-            f"{1.0 / float((weights**2).sum()):.0f} training rows. Hollow marks are bounds: the "
+            f"{1.0 / float((weights**2).sum()):.0f} training rows. Rings are bounds: the "
             "data do not reach further."
         )
         return {
             "figure": figure(chart, caption, table),
             "tiles": [
-                {"name": f"{self.time_name} until {level:.0%}", "value": text}
+                {"name": words.row_tile.format(self.name, f"{level:.0%}"), "value": text}
                 for level, text in zip(SHOWN, times[:3], strict=True)
             ],
             "quantiles": quantiles[0, :3].tolist(),
@@ -140,8 +167,7 @@ class Explorer:
         )
         settings = json.dumps({"maxUpload": self.max_upload}).replace("<", "\\u003c")
         body = f"""<main class="explore"><h1>{escape(self.title)}</h1>
-<p>Move the features of a row, and its survival curve follows, with the times by which 10, 50 and
-90% of such rows have had their event.</p>
+<p>{escape(self.words.row_intro)}</p>
 <div class="columns">
 <div class="answer"><div class="tiles" id="tiles" aria-live="polite">{tiles}</div>
 <div id="figure">{first["figure"]}</div></div>
@@ -151,7 +177,9 @@ class Explorer:
 </div>
 <section><h2>Score a table</h2>
 <p>A CSV, Parquet or Feather file with the columns of the model, up to
-{self.max_upload // 2**20} MB. It stays on this computer.</p>
+{self.max_upload // 2**20} MB ({self.limits.n_bytes // 2**20} MB when decompressed) and
+{self.limits.n_rows:,} rows. It stays on this computer; <code>cqrf predict</code> takes tables of
+any size.</p>
 <p><input type="file" id="file" aria-label="Table to score"></p>
 <p id="message" role="alert"></p><div id="preview"></div></section>
 </main>"""

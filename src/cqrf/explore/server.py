@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import secrets
+import sys
 import threading
 from collections import OrderedDict
 from http import HTTPStatus
@@ -17,7 +18,7 @@ import numpy as np
 from cqrf.explore.page import Explorer
 from cqrf.report.charts import number
 from cqrf.report.html import Table
-from cqrf.tables import open_table
+from cqrf.tables import TableTooLarge, open_table, spreadsheet_safe
 from cqrf.tables.answering import Question, answers
 from cqrf.tables.writing import text_writer
 
@@ -54,8 +55,8 @@ class ExploreServer(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
         self.explorer = explorer
         self.token = secrets.token_urlsafe(24)
-        # Predictions use all cores already: one at a time.
-        self.lock = threading.Lock()
+        # Any number of threads may ask a forest. A scored table fills memory: one at a time.
+        self.scoring = threading.Lock()
         self._results: OrderedDict[str, bytes] = OrderedDict()
 
     @property
@@ -74,6 +75,11 @@ class ExploreServer(ThreadingHTTPServer):
     def result(self, name: str) -> bytes | None:
         """Return a result that was kept."""
         return self._results.get(name)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a page that was closed before it had its answer."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -94,8 +100,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_json({"error": str(error)}, error.status)
         except (ValueError, TypeError) as error:
             self._send_json({"error": str(error)}, HTTPStatus.BAD_REQUEST)
-        except (BrokenPipeError, ConnectionResetError, TimeoutError):
-            self.close_connection = True
 
     def _path(self) -> str:
         """Check who asks; return what is asked for, without the token."""
@@ -115,8 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _get(self, path: str) -> None:
         if path == "":
             nonce = secrets.token_urlsafe(16)
-            with self.server.lock:
-                page = self.server.explorer.page(nonce)
+            page = self.server.explorer.page(nonce)
             self._send(page.encode(), "text/html; charset=utf-8", nonce=nonce)
             return
         name = path.removeprefix("results/").removesuffix(".csv")
@@ -130,29 +133,37 @@ class _Handler(BaseHTTPRequestHandler):
         if parts.path == "predict":
             try:
                 request = json.loads(self._body(_MAX_REQUEST))
-            except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+            except (ValueError, RecursionError):
+                # Also of a whole number with thousands of digits, which Python does not read.
                 raise Refused(HTTPStatus.BAD_REQUEST, "the request is not JSON") from None
-            with self.server.lock:
-                answer = self.server.explorer.answer(request)
-            self._send_json(answer)
+            self._send_json(self.server.explorer.answer(request))
         elif parts.path == "score":
             name = (parse_qs(parts.query).get("name") or ["the table"])[0][:200]
             body = self._body(self.server.explorer.max_upload)
-            with self.server.lock:
-                self._send_json(self._score(body, name))
+            with self.server.scoring:
+                answer = self._score(body, name)
+            self._send_json(answer)
         else:
             raise Refused(HTTPStatus.NOT_FOUND, "there is nothing at this address")
 
     def _score(self, body: bytes, name: str) -> dict[str, Any]:
-        table = open_table(io.BytesIO(body), name=name)
+        explorer = self.server.explorer
         written = io.BytesIO()
         rows, preview = 0, ""
-        with text_writer(written, ",") as write:
-            question = Question(interval=0.9, keep=("*",))
-            for block in answers(self.server.explorer.forest, table, question):
-                write(block)
-                preview = preview or _preview(block, name)
-                rows += len(next(iter(block.values())))
+        try:
+            table = open_table(
+                io.BytesIO(body), explorer.dialect, name=name, limits=explorer.limits
+            )
+            with text_writer(written, ",") as write:
+                question = Question(interval=0.9, keep=("*",))
+                for block in answers(explorer.forest, table, question):
+                    write(spreadsheet_safe(block))
+                    preview = preview or _preview(block, name)
+                    rows += len(next(iter(block.values())))
+        except TableTooLarge as error:
+            raise Refused(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"{error}; use cqrf predict"
+            ) from None
         if not rows:
             raise ValueError(f"{name}: there is a header but no row")
         result = self.server.keep(written.getvalue())

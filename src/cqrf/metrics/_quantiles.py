@@ -330,12 +330,15 @@ class QuantileCalibration:
         Standard errors of `observed`.
     n_used : ndarray of shape (q,), int64
         Number of rows whose predicted quantile lies within the horizon.
+    horizon : float
+        The time up to which predictions are judged; NaN if there is no event.
     """
 
     quantiles: NDArray[np.float64]
     observed: NDArray[np.float64]
     std_error: NDArray[np.float64]
     n_used: NDArray[np.int64]
+    horizon: float
 
 
 def quantile_calibration(
@@ -396,7 +399,8 @@ def quantile_calibration(
     observed, std_error, n_used = (np.array(column) for column in zip(*answers, strict=True))
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")
-    return QuantileCalibration(levels, observed, std_error, n_used)
+    limit = np.nan if scored is None else scored.horizon
+    return QuantileCalibration(levels, observed, std_error, n_used, limit)
 
 
 def _inside(time: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:

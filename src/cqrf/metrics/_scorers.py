@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from cqrf._brier import scoring_times
+from cqrf._brier import log_score_times, scoring_times
 from cqrf._checks import check_choice, check_coverage, check_quantiles
 from cqrf._horizon import check_horizon
 from cqrf._ipcw import Scored
@@ -27,9 +27,8 @@ from cqrf.metrics._quantiles import (
     quantile_calibration,
 )
 from cqrf.metrics._ranking import concordance_index, concordance_index_ipcw
+from cqrf.target import Target
 
-# More intervals would leave some empty in small folds.
-_N_LOG_TIMES = 12
 # Of scorers that have warned, in this process; they may be copied many times in one search.
 _WARNED: set[str] = set()
 
@@ -75,9 +74,11 @@ class _Fold:
         given = self.scorer.quantiles
         return check_quantiles(default if given is None else given)[0]
 
-    def curves(self, n_times: int | None = None) -> tuple[NDArray[np.float64], ...]:
+    def curves(
+        self, choose: Callable[[Target, float], NDArray[np.float64]] = scoring_times
+    ) -> tuple[NDArray[np.float64], ...]:
         """Predicted survival curves (m, g) and the times (g,) that they are scored at."""
-        times = scoring_times(self.scored.train, self.scored.horizon, n_times)
+        times = choose(self.scored.train, self.scored.horizon)
         survival = self.forest.predict_survival_function(self.X, times=times)
         # Rounding may leave the interval by the last digit.
         return np.clip(survival, 0.0, 1.0), times
@@ -108,7 +109,7 @@ def _integrated_brier(fold: _Fold) -> float:
 
 
 def _log_score(fold: _Fold) -> float:
-    survival, times = fold.curves(_N_LOG_TIMES)
+    survival, times = fold.curves(log_score_times)
     options = {name: fold.options[name] for name in ("event", "sample_weight", "censoring")}
     return censored_log_score(fold.time, survival, times, **options)
 
@@ -293,7 +294,8 @@ def make_quantile_scorer(
     metric : str, default="brier_skill"
         "brier_skill": `brier_skill_score`, which is also ``forest.score``.
         "neg_integrated_brier_score": `integrated_brier_score` up to the horizon.
-        "censored_log_score": `censored_log_score` at about ten times up to the horizon.
+        "censored_log_score": `censored_log_score` between the quartiles of the events up to the
+        horizon.
         "d2" or "neg_pinball_loss": `d2_censored_pinball_score`, `censored_pinball_loss`.
         "concordance" or "concordance_ipcw": Harrell's `concordance_index`, Uno's
         `concordance_index_ipcw`, of the restricted means up to the horizon.

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cqrf._colours import BLUE
 from cqrf.metrics import QuantileCalibration, quantile_calibration
-from cqrf.plot._style import BLUE, GREY, Display, Z
+from cqrf.plot._style import GREY, Display, Z
 
 
 class CalibrationDisplay(Display):
@@ -43,6 +44,7 @@ class CalibrationDisplay(Display):
         event: ArrayLike | None = None,
         *,
         quantiles: ArrayLike | None = None,
+        horizon: float | str = "auto",
         name: str | None = None,
         ax: Any = None,
     ) -> CalibrationDisplay:
@@ -58,6 +60,8 @@ class CalibrationDisplay(Display):
             Their outcomes, in any form that `fit` takes.
         quantiles : array-like of shape (q,), optional
             Levels; by default 0.05, 0.1, ..., 0.95.
+        horizon : "auto" or float, default="auto"
+            Quantiles up to this time are judged, as in `cqrf.metrics.quantile_calibration`.
         name : str, optional
             Name in the legend.
         ax : matplotlib Axes, optional
@@ -76,6 +80,7 @@ class CalibrationDisplay(Display):
             event=event,
             train=forest.target_,
             censoring=forest.target_.censoring,
+            horizon=horizon,
             name=name,
             ax=ax,
         )
@@ -90,6 +95,7 @@ class CalibrationDisplay(Display):
         event: ArrayLike | None = None,
         train: Any = None,
         censoring: str = "right",
+        horizon: float | str = "auto",
         name: str | None = None,
         ax: Any = None,
     ) -> CalibrationDisplay:
@@ -97,7 +103,7 @@ class CalibrationDisplay(Display):
 
         Parameters
         ----------
-        y, y_pred, quantiles, event, train, censoring
+        y, y_pred, quantiles, event, train, censoring, horizon
             As in `cqrf.metrics.quantile_calibration`.
         name, ax
             As in `from_estimator`.
@@ -107,7 +113,13 @@ class CalibrationDisplay(Display):
         CalibrationDisplay
         """
         found = quantile_calibration(
-            y, y_pred, quantiles, event=event, train=train, censoring=censoring
+            y,
+            y_pred,
+            quantiles,
+            event=event,
+            train=train,
+            censoring=censoring,
+            horizon=horizon,
         )
         return cls(found).plot(ax, name=name)
 
@@ -144,7 +156,8 @@ class CalibrationDisplay(Display):
             **style,
         )
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        ax.set(xlabel="nominal level", ylabel="observed level")
+        horizon = f"{self.calibration.horizon:g}"
+        ax.set(xlabel="nominal level", ylabel=f"observed level (horizon {horizon})")
         if name is not None:
             ax.legend(loc="upper left", frameon=False)
         return self

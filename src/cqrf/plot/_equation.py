@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf._checks import check_quantiles
-from cqrf.plot._style import BLUE, GREY, MAX_NAMED, Display, line_style
+from cqrf._colours import BLUE
+from cqrf._words import words_for
+from cqrf.plot._style import GREY, MAX_NAMED, Display, line_style
 
 
 class EstimatingFunctionDisplay(Display):
@@ -26,6 +28,8 @@ class EstimatingFunctionDisplay(Display):
         Predicted quantiles.
     identified : ndarray of shape (m,), bool
         False where the function has no root: the predicted quantile is a bound.
+    censoring : {"right", "left"}, default="right"
+        On which side of its bound such a quantile lies.
 
     Attributes
     ----------
@@ -44,12 +48,14 @@ class EstimatingFunctionDisplay(Display):
         quantile: float,
         roots: NDArray[np.float64],
         identified: NDArray[np.bool_],
+        censoring: str = "right",
     ) -> None:
         self.q = q
         self.values = values
         self.quantile = quantile
         self.roots = roots
         self.identified = identified
+        self.censoring = censoring
 
     @classmethod
     def from_estimator(
@@ -83,6 +89,7 @@ class EstimatingFunctionDisplay(Display):
             quantile=float(levels[0]),
             roots=forest.predict(X, quantiles=quantile),
             identified=forest.identified(X, quantiles=quantile),
+            censoring=forest.target_.censoring,
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> EstimatingFunctionDisplay:
@@ -102,6 +109,7 @@ class EstimatingFunctionDisplay(Display):
         ax.axhline(0.0, color=GREY, linewidth=0.9)
         few = len(self.values) <= MAX_NAMED
         alpha = 1.0 if few else min(0.5, 20.0 / len(self.values))
+        bound = f"{words_for(self.censoring).bound} "
         self.lines_, self.roots_ = [], []
         for k, (row, root, known) in enumerate(
             zip(self.values, self.roots, self.identified, strict=True)
@@ -113,7 +121,7 @@ class EstimatingFunctionDisplay(Display):
                 where="post",
                 linewidth=1.5 if few else 0.6,
                 alpha=alpha,
-                label=f"row {k}: {'' if known else 'beyond '}{root:.4g}" if few else None,
+                label=f"row {k}: {'' if known else bound}{root:.4g}" if few else None,
                 **style,
             )
             self.roots_ += ax.plot(

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf._checks import check_int, check_quantiles, frame_library
+from cqrf._colours import colour_of_level
 from cqrf.features import find_column
 from cqrf.importance import feature_names
-from cqrf.plot._style import BLUE, Display
+from cqrf.plot._style import Display
 
 # Rows that the fan is averaged over, at most.
 _MAX_ROWS = 100
@@ -146,12 +147,15 @@ class QuantileFanDisplay(Display):
                 self.bands_.append(ax.fill_between(at, low, high, label=label, **style))
         for k, level in enumerate(self.quantiles):
             middle = np.isclose(level, 0.5)
-            name = "median" if middle else None if n_bands else f"quantile {level:g}"
-            self._plot_line(ax, at, k, 2.0 if middle else 0.8, name, categories)
+            name = "median" if middle else f"quantile {level:g}"
+            self._plot_line(ax, at, k, 2.0 if middle else 1.2, name, categories)
         if categories:
             ax.set_xticks(at, [str(value) for value in self.values])
             if max(len(str(value)) for value in self.values) * len(at) > 60:
                 ax.tick_params(axis="x", rotation=90)
+        elif len(at) <= 2:
+            # Between the two values of an indicator lies nothing.
+            ax.set_xticks(at, [f"{value:g}" for value in at])
         ax.set(xlabel=self.feature_name, ylabel="quantiles of T")
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
         return self
@@ -160,12 +164,13 @@ class QuantileFanDisplay(Display):
         self, ax: Any, at: NDArray[Any], k: int, width: float, label: str | None, categories: bool
     ) -> None:
         values, known = self.predicted[:, k], self.identified[:, k] >= 0.5
+        colour = colour_of_level(self.quantiles[k])
         if categories:
             for x, value, solid in zip(at, values, known, strict=True):
                 (line,) = ax.plot(
                     [x - 0.3, x + 0.3],
                     [value, value],
-                    color=BLUE,
+                    color=colour,
                     linewidth=width,
                     linestyle="-" if solid else ":",
                     label=label if x == 0 else None,
@@ -173,17 +178,15 @@ class QuantileFanDisplay(Display):
                 self.lines_.append(line)
             return
         self.lines_ += ax.plot(
-            at, np.where(known, values, np.nan), color=BLUE, linewidth=width, label=label
+            at, np.where(known, values, np.nan), color=colour, linewidth=width, label=label
         )
         if not known.all():
-            self.lines_ += ax.plot(at, values, color=BLUE, linewidth=width, linestyle=":")
+            self.lines_ += ax.plot(at, values, color=colour, linewidth=width, linestyle=":")
 
 
 def _shade(strength: float) -> tuple[float, ...]:
-    """Mix blue into white."""
-    from matplotlib.colors import to_rgb
-
-    return tuple(1.0 - 0.75 * strength * (1.0 - c) for c in to_rgb(BLUE))
+    """Mix grey into white: the colours are those of the quantiles."""
+    return (1.0 - 0.35 * strength,) * 3
 
 
 def _grid(forest: Any, X: Any, column: int, resolution: int) -> NDArray[Any]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf._checks import check_int
+from cqrf._colours import BLUE, colour_of_level
 from cqrf.importance import Importance
-from cqrf.plot._style import CYCLE, GREY, Display, Z
+from cqrf.plot._style import GREY, Display, Z
 
 # Height of a name at the usual size of text, with some air.
 _POINTS_PER_NAME = 13.0
@@ -106,7 +107,8 @@ class ImportanceDisplay(Display):
         place = np.arange(len(self.order_))
         ax.axvline(0.0, color=GREY, linewidth=0.9)
         self.lines_ = []
-        for k in range(n_levels):
+        levels = [None] if found.quantiles is None else found.quantiles
+        for k, level in enumerate(levels):
             shift = 0.0 if n_levels == 1 else 0.5 * (k / (n_levels - 1) - 0.5)
             self.lines_.append(
                 ax.errorbar(
@@ -114,20 +116,20 @@ class ImportanceDisplay(Display):
                     place + shift,
                     xerr=Z * std_error[self.order_, k],
                     fmt="o",
-                    color=CYCLE[k % len(CYCLE)],
+                    color=BLUE if level is None else colour_of_level(level),
                     markersize=4.5,
                     elinewidth=1.3,
-                    label="" if found.quantiles is None else f"quantile {found.quantiles[k]:g}",
+                    label=None if level is None else f"quantile {level:g}",
                 )
             )
         ax.set_yticks(place, [found.feature_names[j] for j in self.order_])
         ax.set_ylim(len(place) - 0.4, -0.6)
         rest = n_features - len(place)
         if found.quantiles is None:
-            ax.set_xlabel(f"score lost without it, up to {found.horizon:g}")
+            ax.set_xlabel(f"score lost without it (horizon {found.horizon:g})")
             ax.xaxis.set_major_formatter("{x:.1%}")
         else:
-            ax.set_xlabel(f"increase of the out-of-bag loss, up to {found.horizon:g}")
+            ax.set_xlabel(f"increase of the out-of-bag loss (horizon {found.horizon:g})")
         if rest:
             ax.set_ylabel(f"{len(place):,} of {n_features:,} features")
         if n_levels > 1:

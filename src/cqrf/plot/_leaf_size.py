@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from cqrf.plot._style import BLUE, RED, Display
+from cqrf._colours import BLUE, RED
+from cqrf.plot._style import Display
 
 if TYPE_CHECKING:
     from cqrf._tuning import LeafSizePath

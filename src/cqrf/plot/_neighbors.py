@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cqrf._colours import BLUE, ORANGE, colour_of_level
+from cqrf._words import words_for
 from cqrf.explain import Explanation
-from cqrf.plot._style import BLUE, GREY, ORANGE, Display
+from cqrf.plot._style import GREY, Display
 
 
 class NeighborsDisplay(Display):
@@ -74,14 +76,15 @@ class NeighborsDisplay(Display):
 
         ax = self._start(ax)
         found = self.explanation
+        words = words_for(found.censoring)
         # Of many rows, each is smaller.
         size = float(np.clip(60.0 / np.sqrt(len(found.rows)), 3.0, 8.0))
         arrow = "<" if found.censoring == "left" else ">"
         self.stems_ = []
         artists = []
         for which, marker, color, fill, label in (
-            (found.event, "o", BLUE, BLUE, "event"),
-            (~found.event, arrow, ORANGE, "white", "censored"),
+            (found.event, "o", BLUE, BLUE, words.event),
+            (~found.event, arrow, ORANGE, "white", words.censored),
         ):
             time, weight = found.time[which], found.weights[which]
             self.stems_.append(
@@ -100,14 +103,17 @@ class NeighborsDisplay(Display):
             )
         self.events_, self.censored_ = artists
         self.quantiles_ = []
-        for value, known in zip(found.predicted, found.identified, strict=True):
+        for level, value, known in zip(
+            found.quantiles, found.predicted, found.identified, strict=True
+        ):
+            colour = colour_of_level(level)
             self.quantiles_.append(
-                ax.axvline(value, color=GREY, linewidth=1.1, linestyle="-" if known else ":")
+                ax.axvline(value, color=colour, linewidth=1.3, linestyle="-" if known else ":")
             )
         self._name_quantiles(ax, arrow)
         ax.set_ylim(0.0, 1.08 * found.weights[0])
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-        ax.set(xlabel="observed time", ylabel="weight of the training row")
+        ax.set(xlabel=words.observed, ylabel="weight of the training row")
         ax.legend(loc="best", fontsize="small", edgecolor="none", framealpha=0.85)
         return self
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# Okabe and Ito's colours, which most colour-blind readers can tell apart.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#F0E442",
-    "#000000",
-)
+from cqrf._colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
+
 GREY = "0.45"
 # Of lines on white paper, yellow is not one. After six colours the dashes change.
 CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 
 from cqrf._checks import check_coverage, check_quantiles
+from cqrf._colours import BLUE
 from cqrf._scoring import check_predictions
+from cqrf._words import words_for
 from cqrf.curves import StepFunction
-from cqrf.plot._style import BLUE, GREY, MAX_NAMED, Display, line_style
+from cqrf.plot._style import GREY, MAX_NAMED, Display, line_style
 from cqrf.target import check_time
 
 # Shares of a crowd of curves between which it is shaded.
@@ -40,6 +42,8 @@ class SurvivalCurvesDisplay(Display):
         Lower and upper confidence limits of the curves.
     labels : sequence of str or None, default=None
         Names of the curves.
+    censoring : {"right", "left"}, default="right"
+        On which side of the record quantiles that are not identified lie.
 
     Attributes
     ----------
@@ -61,6 +65,7 @@ class SurvivalCurvesDisplay(Display):
         identified: NDArray[np.bool_],
         bands: Sequence[tuple[StepFunction, StepFunction]] | None = None,
         labels: Sequence[str] | None = None,
+        censoring: str = "right",
     ) -> None:
         self.curves = curves
         self.quantiles = quantiles
@@ -68,6 +73,7 @@ class SurvivalCurvesDisplay(Display):
         self.identified = identified
         self.bands = bands
         self.labels = labels
+        self.censoring = censoring
 
     @classmethod
     def from_estimator(
@@ -114,6 +120,7 @@ class SurvivalCurvesDisplay(Display):
             identified=forest.identified(X, quantiles=levels),
             bands=bands,
             labels=_check_labels(labels, len(curves)),
+            censoring=forest.target_.censoring,
         ).plot(ax)
 
     @classmethod
@@ -199,7 +206,7 @@ class SurvivalCurvesDisplay(Display):
         from matplotlib.ticker import PercentFormatter
 
         ax.set(xlim=(start, last + 0.02 * (last - start)), ylim=(0.0, 1.03))
-        ax.set(xlabel="time t", ylabel="P(T > t)")
+        ax.set(xlabel=f"{words_for(self.censoring).outcome} t", ylabel="P(T > t)")
         ax.yaxis.set_major_formatter(PercentFormatter(1.0))
         return self
 
@@ -228,7 +235,9 @@ class SurvivalCurvesDisplay(Display):
                 )
             known = self.identified[k]
             if not known.all():
-                ax.plot(times[-1:], curve(times[-1:]), "|", color=style["color"], ms=11, mew=1.8)
+                # Where the record ends: on the left, if what is censored lies below it.
+                end = curve.x[:1] if self.censoring == "left" else curve.x[-1:]
+                ax.plot(end, curve(end), "|", color=style["color"], ms=11, mew=1.8)
             self.marks_ += ax.plot(
                 self.marks[k][known],
                 1.0 - self.quantiles[known],

@@ -62,13 +62,14 @@ def make_report(
     event: Any,
     *,
     title: str,
-    time_name: str,
+    time_name: str | None,
+    horizon: float | str,
     verbose: int,
 ) -> Report:
     """Make the page; see `CensoredQuantileForest.report`."""
     from cqrf.report.page import build_page
     from cqrf.report.subject import Subject
 
-    subject = Subject.from_data(forest, X, y, event, title, time_name)
+    subject = Subject.from_data(forest, X, y, event, title, time_name, horizon)
     html, cautions = build_page(subject, verbose=verbose)
     return Report(html, [f"{c.title}: {c.text}" for c in cautions if c.kind == "warning"])

@@ -59,24 +59,29 @@ def find_cautions(subject: Subject) -> list[Caution]:
 
 
 def cautions_section(cautions: list[Caution]) -> Section:
-    """Write warnings first, then what is assumed in any case."""
+    """Write warnings first, then, apart from them, notes."""
+    notes = [caution for caution in cautions if caution.kind == "note"]
+    parts = [_items([caution for caution in cautions if caution.kind != "note"])]
+    if notes:
+        parts += ["<h3>Notes</h3>", _items(notes)]
+    return Section("warnings", "Warnings", parts)
+
+
+def _items(cautions: list[Caution]) -> str:
     items = "".join(
         f'<li class="{c.kind}"><b>{escape(c.title)}</b>{escape(c.text)}</li>' for c in cautions
     )
-    return Section("warnings", "Warnings", [f'<ul class="cautions">{items}</ul>'])
+    return f'<ul class="cautions">{items}</ul>'
 
 
 def assumptions_section(subject: Subject) -> Section:
     """Say what is taken for granted."""
-    bound = "smaller" if subject.left else "larger"
     texts = [
         "Rows are independent of each other. If several rows belong to one person or machine, "
         "errors are larger than shown.",
-        "Given the features, being censored says nothing about the time itself: among rows that "
-        f"are alike, the censored ones would not have had systematically {bound} times than the "
-        "others. No data can prove this; think about why rows are censored.",
-        "Scores (loss, calibration, coverage) assume more: that censoring does not depend on the "
-        "features either. Predictions do not need it.",
+        subject.words.assumption,
+        f"Scores (loss, calibration, coverage) assume more: that {subject.words.censoring} does "
+        "not depend on the features either. Predictions and the log score do not need it.",
         "The future is like the data: the same kind of rows, measured in the same way.",
         "Effects and importance describe the forest's predictions. They are not causes.",
     ]
@@ -88,28 +93,28 @@ def _few_events(subject: Subject) -> Iterator[Caution]:
     if events < 10 * subject.p or events < 50:
         yield Caution(
             "warning" if events < 50 else "note",
-            "Few events",
-            f"{events} events for {subject.p} features. Extreme quantiles and single effects "
-            "rest on few rows.",
+            subject.words.few_events,
+            f"{events} {subject.words.events_counted} for {subject.p} features. Extreme quantiles "
+            "and single effects rest on few rows.",
         )
 
 
 def _no_skill(subject: Subject) -> Iterator[Caution]:
     for rival in subject.scores.rivals:
-        saving, error = float(np.nanmean(rival.saving)), float(np.nanmean(rival.std_error))
+        saving, error = rival.skill.share, rival.skill.std_error
         if saving < -2 * error:
             yield Caution(
                 "warning",
                 f"{rival.name} does better",
-                f"On average over quantiles the forest's loss is {percent(-saving)} larger. Use "
-                f"{rival.name}, or ask what the forest lacks.",
+                f"The forest's integrated Brier score, {subject.how_far}, is {percent(-saving)} "
+                f"larger. Use {rival.name}, or ask what the forest lacks.",
             )
         elif saving < 2 * error and rival.name == "Kaplan-Meier":
             yield Caution(
                 "warning",
                 "The features hardly help",
-                f"The forest saves {percent(saving)} of the loss of one curve for everybody, with "
-                f"a standard error of about {percent(error)}.",
+                f"The forest saves {percent(saving)} of the integrated Brier score of one curve "
+                f"for everybody, {subject.how_far}, with a standard error of {percent(error)}.",
             )
 
 
@@ -119,10 +124,10 @@ def _unidentified(subject: Subject) -> Iterator[Caution]:
         if share < 1.0 - 0.05:
             yield Caution(
                 "warning" if share < _MANY_UNKNOWN else "note",
-                f"The {level:.0%} time is not identified for {percent(1.0 - share)} of the rows",
-                f"Too many such rows are censored {'above' if subject.left else 'before'} it. "
-                "What stands there is a bound, not an estimate; the columns named identified say "
-                "where.",
+                f"The {level:.0%} {subject.words.quantile} is not identified for "
+                f"{percent(1.0 - share)} of the rows",
+                f"{subject.words.out_of_reach} What stands there is a bound, not an estimate; the "
+                "columns named identified say where.",
             )
 
 
@@ -138,9 +143,9 @@ def _heavy_regions(subject: Subject) -> Iterator[Caution]:
     for share, size, where in sorted(found, reverse=True)[:4]:
         yield Caution(
             "warning",
-            f"Heavy censoring where {where}",
-            f"{percent(share)} of these {size:,} rows are censored, against {percent(overall)} of "
-            f"all. {'Low' if subject.left else 'Late'} quantiles cannot be learned there.",
+            f"{subject.words.heavily_censored} where {where}",
+            f"{percent(share)} of these {size:,} rows are {subject.words.censored}, against "
+            f"{percent(overall)} of all. {subject.words.far_quantiles} cannot be learned there.",
         )
 
 
@@ -174,8 +179,8 @@ def _informative_missingness(subject: Subject) -> Iterator[Caution]:
     columns = [j for j in range(subject.p) if 10 <= counts[j] <= subject.n - 10]
     for j in columns:
         for event, what in (
-            (subject.event, "have other times"),
-            (~subject.event, "are censored at another rate"),
+            (subject.event, subject.words.other_outcomes),
+            (~subject.event, subject.words.other_censoring),
         ):
             if not event.any():
                 continue
@@ -186,7 +191,7 @@ def _informative_missingness(subject: Subject) -> Iterator[Caution]:
                     "warning",
                     f"Missing values of {subject.names[j]} are informative",
                     f"The {counts[j]:,} rows without it {what} ({_p(p_value)}). Ask why it is "
-                    "missing: if it is filled in only after the event, the forest cheats.",
+                    f"missing: {subject.words.missing_later}",
                 )
 
 
@@ -199,11 +204,11 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
     if p_value < _CHANCE:
         yield Caution(
             "warning",
-            "Censoring depends on the features",
-            f"{'Limits differ between' if subject.left else 'Follow-up differs between'} kinds of "
+            f"{subject.words.censoring.capitalize()} depends on the features",
+            f"{subject.words.censoring_differs} between kinds of "
             f"rows ({_p(p_value)}). The forest accounts for it; the scores on this page, which "
-            "weight all rows by one censoring curve, do so only in part: read loss, "
-            "calibration and coverage with care.",
+            f"weight all rows by one curve of {subject.words.censoring}, do so only in part: read "
+            "loss, calibration and coverage with care.",
         )
 
 
@@ -228,8 +233,10 @@ def _miscalibrated(subject: Subject) -> Iterator[Caution]:
             "warning",
             "Some quantiles are off",
             f"{percent(found.observed[k])} of the rows lie below their predicted "
-            f"{percent(found.quantiles[k])} time (standard error {percent(found.std_error[k])}). "
-            "Where censoring depends on the features, this estimate is doubtful itself.",
+            f"{percent(found.quantiles[k])} {subject.words.quantile} "
+            f"(standard error {percent(found.std_error[k])}). "
+            f"Where {subject.words.censoring} depends on the features, this estimate is doubtful "
+            "itself.",
         )
 
 
@@ -253,6 +260,6 @@ def _suspicious_features(subject: Subject) -> Iterator[Caution]:
                 yield Caution(
                     "warning",
                     f"{name} almost tells the outcome",
-                    f"Its rank correlation with {subject.time_name} is {number(rank)} among rows "
-                    "with an event. Was it known before the event?",
+                    f"Its rank correlation with {subject.time_name} is {number(rank)} "
+                    f"{subject.words.known_before}",
                 )

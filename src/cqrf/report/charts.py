@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Okabe and Ito: told apart by readers with any colour vision, and in print.
-BLUE, ORANGE, GREEN, PURPLE, RED, GREY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#CC79A7",
-    "#D55E00",
-    "#6b7280",
-)
+from cqrf._words import Words
+
+GREY = "#6b7280"
 # Stands for a number that does not exist.
 NOTHING = "-"
 _WIDTH = 480
@@ -53,9 +47,16 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}".removesuffix(".0") + "%"
 
 
-def bounded(value: float, known: bool, left: bool) -> str:
+def plus_minus(value: float, error: float, write: Callable[[float], str] = number) -> str:
+    """Write an estimate and its error, if they exist."""
+    if not math.isfinite(value):
+        return NOTHING
+    return f"{write(value)} ± {write(error)}" if math.isfinite(error) else write(value)
+
+
+def bounded(value: float, known: bool, words: Words) -> str:
     """Write a quantile, or the bound that is known of it."""
-    return number(value) if known else f"{'below' if left else 'beyond'} {number(value)}"
+    return number(value) if known else f"{words.bound} {number(value)}"
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ class Axis:
         Logarithmic.
     percent : bool
         Values are shares.
+    marked : tuple of float
+        Where ticks are, in place of round values.
     """
 
     label: str
@@ -77,6 +80,7 @@ class Axis:
     high: float
     log: bool = False
     percent: bool = False
+    marked: tuple[float, ...] = ()
 
     @classmethod
     def around(
@@ -105,6 +109,12 @@ class Axis:
             percent=percent,
         )
 
+    @classmethod
+    def along(cls, label: str, values: NDArray[np.float64]) -> Axis:
+        """Make the axis of a feature: between the two values of an indicator there is no tick."""
+        axis = cls.around(label, values)
+        return replace(axis, marked=tuple(values.tolist())) if len(values) <= 2 else axis
+
     def place(self, value: float) -> float:
         """Position from 0 (low) to 1 (high)."""
         if self.log:
@@ -112,7 +122,9 @@ class Axis:
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round values along the axis."""
+        """Round values along the axis, or those that are marked."""
+        if self.marked:
+            return list(self.marked)
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             steps = (1, 2, 5) if self.high / self.low < 300 else (1,)
@@ -233,7 +245,10 @@ class Chart:
         if x is not None:
             at = self._px(x)
             ends = f'x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{self.height - _BOTTOM}"'
-            text = f'x="{at + 4:.1f}" y="{_TOP + 12}"'
+            # On the side where there is room.
+            right = at > (self.left + _WIDTH - _RIGHT) / 2
+            side = f'x="{at - 4:.1f}" text-anchor="end"' if right else f'x="{at + 4:.1f}"'
+            text = f'{side} y="{_TOP + 12}"'
         else:
             assert y is not None
             at = self._py(y)
@@ -261,10 +276,13 @@ class Chart:
         *,
         error_x: float = 0.0,
         error_y: float = 0.0,
-        hollow: bool = False,
+        ring: int | None = None,
         key: int | None = None,
     ) -> None:
-        """Draw a point, with bars of so many units to both sides, and a text under the pointer."""
+        """Draw a point, with bars of so many units to both sides, and a text under the pointer.
+
+        Rings 0, 1, ... are hollow points around each other, for what lies at one place.
+        """
         if not (math.isfinite(x) and math.isfinite(y)):
             return
         a, b = self._px(x), self._py(y)
@@ -276,10 +294,12 @@ class Chart:
             low = self._py(max(y - error_y, self.y.low))
             high = self._py(min(y + error_y, self.y.high))
             bars += f'<path d="M{a:.1f} {low:.1f}V{high:.1f}" stroke-width="1.6"/>'
-        fill = "#fff" if hollow else colour
+        fill, radius = (
+            (colour, 4.5) if ring is None else ("none" if ring else "#fff", 4.5 + 3.5 * ring)
+        )
         self._marks.append(
             f'<g{_of(key)} data-tip="{escape(tip)}" stroke="{colour}">{bars}<circle cx="{a:.1f}" '
-            f'cy="{b:.1f}" r="4.5" fill="{fill}" stroke-width="2"/></g>'
+            f'cy="{b:.1f}" r="{radius}" fill="{fill}" stroke-width="2"/></g>'
         )
 
     def bar(

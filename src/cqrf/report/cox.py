@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cqrf.report.answers import Question
+from cqrf.report.scores import Prediction
 from cqrf.target import Target
 
 Array = NDArray[np.float64]
@@ -99,6 +101,17 @@ class Cox:
         times = self.times[np.minimum(at, len(self.times) - 1)]
         return -times + 0.0 if self.mirrored else times
 
+    def survival(self, Z: Array, times: Array) -> Array:
+        """P(T > t), shape (m, g), at times of shape (g,)."""
+        risk = np.exp(np.clip(Z @ self.beta, -50.0, 50.0))[:, None]
+        before = np.concatenate([[0.0], self.hazard])
+        if self.mirrored:
+            # T is beyond t unless -T is at or beyond -t.
+            at = np.searchsorted(self.times, -times, side="left")
+            return np.asarray(1.0 - np.exp(-before[at] * risk))
+        at = np.searchsorted(self.times, times, side="right")
+        return np.asarray(np.exp(-before[at] * risk))
+
 
 @dataclass(frozen=True, eq=False)
 class _Point:
@@ -173,18 +186,27 @@ def design(matrix: Array, n_categories: NDArray[np.int64]) -> Array:
     return np.column_stack(columns)
 
 
-def cross_fitted_quantiles(
-    Z: Array, time: Array, event: NDArray[np.bool_], levels: Array, censoring: str, folds: int = 5
-) -> Array:
-    """Quantiles of every row from a model fitted without its fold, shape (n, q).
+def cross_fitted(
+    Z: Array,
+    time: Array,
+    event: NDArray[np.bool_],
+    question: Question,
+    censoring: str,
+    folds: int = 5,
+) -> Prediction | None:
+    """Predict every row by a model fitted without its fold: the counterpart of out-of-bag answers.
 
-    The counterpart of out-of-bag predictions; NaN in a fold without an event outside it.
+    None if some fold holds all events.
     """
     fold = np.random.default_rng(0).permutation(len(time)) % folds
-    answers = np.full((len(time), len(levels)), np.nan)
+    quantiles = np.empty((len(time), len(question.levels)))
+    survival = np.empty((len(time), len(question.times)))
     for k in range(folds):
         rest = fold != k
-        if event[rest].any() and (~rest).any():
-            target = Target.from_outcome(time[rest], event[rest], None, censoring)  # type: ignore[arg-type]
-            answers[~rest] = Cox.fit(Z[rest], target).quantiles(Z[~rest], levels)
-    return answers
+        if not event[rest].any():
+            return None
+        target = Target.from_outcome(time[rest], event[rest], None, censoring)  # type: ignore[arg-type]
+        model = Cox.fit(Z[rest], target)
+        quantiles[~rest] = model.quantiles(Z[~rest], question.levels)
+        survival[~rest] = model.survival(Z[~rest], question.times)
+    return Prediction(quantiles, survival)

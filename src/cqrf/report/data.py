@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from cqrf.report.charts import BLUE, NOTHING, ORANGE, RED, Axis, Chart, number, percent
+from cqrf._colours import BLUE, ORANGE, RED
+from cqrf.report.charts import NOTHING, Axis, Chart, bounded, number, percent
 from cqrf.report.html import Section, Table, figure, grid, paragraph, tiles
 from cqrf.report.subject import Subject
+from cqrf.solve import solve_quantiles
 
 _BINS = 24
 
 
 def data_section(subject: Subject) -> Section:
     """Show who was followed how long, and what is missing."""
-    event = subject.event
+    event, words = subject.event, subject.words
     missing = np.isnan(subject.matrix).mean(axis=0)
     facts = [
         ("rows", f"{subject.n:,}"),
         ("features", f"{subject.p}"),
-        ("events seen", f"{event.sum():,}"),
-        ("censored", percent(1.0 - event.mean())),
-        (f"median {subject.time_name}, all rows", number(float(np.median(subject.time)))),
+        (words.events_seen, f"{event.sum():,}"),
+        (words.censored, percent(1.0 - event.mean())),
+        (f"median {subject.time_name}, all rows (Kaplan-Meier)", _median(subject)),
         ("cells missing", percent(float(missing.mean()))),
     ]
-    bound = "an upper" if subject.left else "a lower"
     parts = [
         tiles(facts),
-        paragraph(
-            f"A censored row tells only {bound} bound of its {subject.time_name}. Where most rows "
-            "are censored, less can be said."
-        ),
+        paragraph(words.one_bound.format(subject.time_name)),
         grid([_over_time(subject), _kaplan_meier(subject)]),
     ]
     if missing.any():
@@ -38,69 +38,86 @@ def data_section(subject: Subject) -> Section:
     return Section("data", "The data", parts)
 
 
+def _median(subject: Subject) -> str:
+    """Median of the record: where the Kaplan-Meier curve falls to one half, or a bound."""
+    target = subject.target
+    solve = partial(
+        solve_quantiles,
+        np.full((1, target.n), 1.0 / target.n),
+        target.observed,
+        target.event == 1,
+        0.5,
+        censoring=subject.censoring,
+        interpolation="lower",
+    )
+    bound, marked = solve(), solve(unreached="nan")
+    return bounded(float(bound[0]), not np.isnan(marked[0]), subject.words)
+
+
 def _over_time(subject: Subject) -> str:
-    """Events and censored rows, stacked, along time."""
-    time, event = subject.time, subject.event
+    """Rows with an event and censored ones, stacked, along time."""
+    time, event, words = subject.time, subject.event, subject.words
     edges = np.linspace(time.min(), time.max(), _BINS + 1)
     if edges[0] == edges[-1]:
         edges = np.array([edges[0] - 0.5, edges[0] + 0.5])
     seen, _ = np.histogram(time[event], edges)
     censored, _ = np.histogram(time[~event], edges)
     chart = Chart(
-        f"Number of events and of censored rows by {subject.time_name}",
+        f"Rows by {subject.time_name}: {words.events} and {words.censored}",
         Axis(subject.time_name, edges[0], edges[-1]),
         Axis.around("rows", seen + censored, zero=True),
     )
-    keys = chart.key("events", BLUE), chart.key("censored", ORANGE)
+    keys = chart.key(words.events, BLUE), chart.key(words.censored, ORANGE)
     rows = []
     for low, high, a, b in zip(edges[:-1], edges[1:], seen, censored, strict=True):
         span = f"{number(low)} to {number(high)}"
-        tip = f"{span}\n{a} events, {b} censored"
+        tip = f"{span}\n{a} {words.events}, {b} {words.censored}"
         gap = 0.06 * (high - low)
         chart.bar((low + gap, 0.0), (high - gap, float(a)), BLUE, tip, keys[0])
         chart.bar((low + gap, float(a)), (high - gap, float(a + b)), ORANGE, tip, keys[1])
         share = percent(b / (a + b)) if a + b else NOTHING
         rows.append((span, str(a), str(b), share))
-    table = Table(
-        "Numbers: rows by time", (subject.time_name, "events", "censored", "share censored"), rows
-    )
-    return figure(
-        chart, "Rows by their observed time, the censored ones on top of the events.", table
-    )
+    head = (subject.time_name, words.events, words.censored, words.share_censored)
+    table = Table(f"Numbers: rows by {subject.time_name}", head, rows)
+    return figure(chart, words.rows_caption, table)
 
 
 def _kaplan_meier(subject: Subject) -> str:
     """Kaplan-Meier curves of the event and of the censoring."""
     times, survival, censoring = subject.marginal
-    word = "below" if subject.left else "beyond"
+    words = subject.words
     chart = Chart(
-        f"Kaplan-Meier curves of the time to the event and of the time to censoring, by "
-        f"{subject.time_name}",
+        f"{words.two_curves}, by {subject.time_name}",
         Axis.around(subject.time_name, np.append(times, 0.0 if times[0] >= 0 else times[0])),
-        Axis(f"probability to lie {word}", 0.0, 1.03, percent=True),
+        Axis(words.probability, 0.0, 1.03, percent=True),
     )
     starts = times[0] if subject.left else min(0.0, float(times[0]))
     at = np.concatenate([[starts], times])
     first = (survival[0], censoring[0]) if subject.left else (1.0, 1.0)
-    chart.line(at, np.concatenate([[first[0]], survival]), BLUE, "event", step=True)
+    chart.line(at, np.concatenate([[first[0]], survival]), BLUE, words.event_curve, step=True)
     chart.line(
-        at, np.concatenate([[first[1]], censoring]), ORANGE, "censoring", step=True, dash="6 3"
+        at,
+        np.concatenate([[first[1]], censoring]),
+        ORANGE,
+        words.censoring_curve,
+        step=True,
+        dash="6 3",
     )
     picks = np.unique(np.linspace(0, len(times) - 1, 20).round().astype(int))
     table = Table(
         "Numbers: the two curves",
-        (subject.time_name, "event", "censoring"),
+        (subject.time_name, words.event_curve, words.censoring_curve),
         [(number(times[k]), percent(survival[k]), percent(censoring[k])) for k in picks],
     )
     return figure(
         chart,
-        "Kaplan-Meier curves of all rows together. Where the censoring curve is low, few rows are "
-        "left to learn from.",
+        f"Kaplan-Meier curves of all rows together. {words.curves_caption}",
         table,
     )
 
 
 def _missing(subject: Subject, missing: np.ndarray) -> str:
+    word = subject.words.censored
     order = [j for j in np.argsort(-missing, kind="stable") if missing[j] > 0][:20]
     chart = Chart(
         "Share of missing values of the features that have some",
@@ -126,7 +143,7 @@ def _missing(subject: Subject, missing: np.ndarray) -> str:
         )
     table = Table(
         "Numbers: missing values",
-        ("feature", "missing", "share", "censored if missing", "censored if not"),
+        ("feature", "missing", "share", f"{word} if missing", f"{word} if not"),
         rows,
     )
     caption = "Missing values need no filling in: a tree sends them to the side that fits better."

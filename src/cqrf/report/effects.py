@@ -5,7 +5,8 @@ the survival curves are averaged,
 
 .. math:: \bar S(t; v) = \frac1m \sum_i S(t \mid x_i \text{ with } x_{ij} = v),
 
-whose quantiles are shown. Where the averaged curve does not fall far enough, there is none.
+whose quantiles are shown. Where the averaged curve does not fall far enough, or begins below the
+level under left censoring, there is only a bound: the end of the record.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from cqrf._colours import BLUE
 from cqrf.importance import Importance
 from cqrf.report.answers import estimation_of
-from cqrf.report.charts import Axis, Chart, number
+from cqrf.report.charts import Axis, Chart, bounded, number, percent, plus_minus
 from cqrf.report.html import Section, Table, figure, grid, paragraph
 from cqrf.report.subject import COLOURS, SHOWN, Subject
 
@@ -32,7 +34,7 @@ _VALUES, _MAX_CATEGORIES = 10, 12
 _TIMES = 256
 # Features that are drawn; further ones would fill a page that nobody reads.
 _MAX_DRAWN = 30
-# Uncensored rows that importance is measured on are bounded through the number of repeats.
+# Rows that importance is measured on are bounded through the number of repeats.
 _REPEATED_BELOW = 20_000
 
 
@@ -58,9 +60,9 @@ class Effect:
 
 
 def measure_importance(subject: Subject) -> Importance:
-    """Measure importance for the 10, 50 and 90% times, out-of-bag."""
+    """Measure the importance of the features for the whole curves, out-of-bag."""
     repeats = 3 if subject.forest.target_.n < _REPEATED_BELOW else 1
-    return subject.forest.oob_importance(SHOWN, n_repeats=repeats, random_state=0)
+    return subject.forest.oob_importance(n_repeats=repeats, random_state=0, horizon=subject.horizon)
 
 
 def measure_effects(subject: Subject, order: NDArray[np.int64]) -> list[Effect]:
@@ -93,6 +95,8 @@ def _effect(subject: Subject, j: int, base: Array) -> Effect:
     times = times[np.unique(np.linspace(0, len(times) - 1, _TIMES).round().astype(int))]
     if not len(values):
         return Effect(j, values, np.empty((0, len(SHOWN))), counts)
+    # How high the curve is before the first time: under left censoring that may be below a level.
+    times = np.concatenate([[np.nextafter(times[0], -np.inf)], times])
     flat = np.asfortranarray(points.reshape(-1, subject.p))
     curves = estimation_of(subject.forest, flat).curve("survival", times)
     mean = curves.reshape(len(values), len(base), len(times)).mean(axis=1)
@@ -101,13 +105,13 @@ def _effect(subject: Subject, j: int, base: Array) -> Effect:
 
 
 def _first_below(times: Array, curve: Array, level: float) -> float:
-    """Time at which an averaged curve falls to a level, linear between grid times."""
+    """Time at which an averaged curve falls to a level, linear between grid times, or NaN."""
     below = np.flatnonzero(curve <= level + 1e-12)
     if not len(below):
         return float("nan")
     k = int(below[0])
     if k == 0:
-        return float(times[0])
+        return float("nan")
     drop = curve[k - 1] - curve[k]
     part = (curve[k - 1] - level) / drop if drop > 0 else 1.0
     return float(times[k - 1] + part * (times[k] - times[k - 1]))
@@ -116,40 +120,30 @@ def _first_below(times: Array, curve: Array, level: float) -> float:
 def importance_section(subject: Subject, importance: Importance) -> Section:
     """Features by importance, with error bars."""
     mean, error = importance.mean, importance.std_error
-    order = np.argsort(-mean.mean(axis=1), kind="stable")
+    order = np.argsort(-mean, kind="stable")
     drawn = order[:_MAX_DRAWN]
-    ends = np.concatenate([mean - 2 * error, mean + 2 * error])[:, :]
     chart = Chart(
-        "Importance of the features for the 10, 50 and 90% times",
-        Axis.around(f"increase of the loss, in units of {subject.time_name}", ends, zero=True),
+        "Importance of the features: share of the score that is lost without each",
+        Axis.around(
+            "score lost",
+            np.concatenate([mean - 2 * error, mean + 2 * error]),
+            zero=True,
+            percent=True,
+        ),
         Axis("", 0.0, len(drawn)),
-        height=70 + 34 * len(drawn),
+        height=70 + 24 * len(drawn),
         names=[subject.names[j] for j in drawn],
     )
     chart.rule(x=0.0)
-    keys = _keys(chart)
     for k, j in enumerate(drawn):
-        for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
-            at = len(drawn) - k - 0.5 + 0.22 * (1 - q)
-            tip = (
-                f"{subject.names[j]}, {level:.0%} time\n{number(mean[j, q])} ± "
-                f"{number(2 * error[j, q])}"
-            )
-            chart.dot(
-                float(mean[j, q]), at, colour, tip, error_x=float(2 * error[j, q]), key=keys[q]
-            )
-    rows = [
-        (
-            subject.names[j],
-            *(f"{number(mean[j, q])} ± {number(error[j, q])}" for q in range(len(SHOWN))),
-        )
-        for j in order
-    ]
-    table = Table("Numbers: importance ± standard error", ("feature", "10%", "50%", "90%"), rows)
+        tip = f"{subject.names[j]}\n{plus_minus(mean[j], 2 * error[j], percent)}"
+        chart.dot(float(mean[j]), len(drawn) - k - 0.5, BLUE, tip, error_x=float(2 * error[j]))
+    rows = [(subject.names[j], plus_minus(mean[j], error[j], percent)) for j in order]
+    table = Table("Numbers: importance ± standard error", ("feature", "score lost"), rows)
     caption = (
-        "How much the out-of-bag loss of the 10, 50 and 90% times grows when a feature is "
-        "shuffled; bars are two standard errors. Features that say the same thing share their "
-        "importance."
+        "How much of Kaplan-Meier's integrated Brier score is lost, out-of-bag and "
+        f"{subject.how_far}, when a feature is shuffled; bars are two standard errors. Features "
+        "that say the same thing share their importance."
     )
     return Section("importance", "Which features matter", [grid([figure(chart, caption, table)])])
 
@@ -158,8 +152,8 @@ def effects_section(subject: Subject, effects: list[Effect]) -> Section:
     """Draw what each feature does to the times."""
     parts = [
         paragraph(
-            f"Each chart gives everybody the same value of one feature and shows the "
-            f"{subject.time_name} by which 10, 50 and 90% would have had their event, all else as "
+            "Each chart gives everybody the same value of one feature and shows "
+            f"{subject.words.effect.format(subject.time_name)}, all else as "
             "it is. It tells what the forest has learned, not what would happen if the feature "
             "were changed."
         )
@@ -174,26 +168,30 @@ def effects_section(subject: Subject, effects: list[Effect]) -> Section:
 
 def _draw(subject: Subject, y: Axis, effect: Effect) -> str:
     j, name = effect.feature, subject.names[effect.feature]
+    reached = ~np.isnan(effect.times)
     cells = [subject.cell(j, value) for value in effect.values]
     if j in subject.categories:
         chart = _draw_categories(subject, y, effect, cells)
     else:
         chart = Chart(
-            f"Effect of {name} on the 10, 50 and 90% times", Axis.around(name, effect.values), y
+            f"Effect of {name} on the 10, 50 and 90% {subject.words.quantiles}",
+            Axis.along(name, effect.values),
+            y,
         )
-        for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
-            label, dash = f"{level:.0%} time", ("2 3", "", "6 3")[q]
-            chart.line(effect.values, effect.times[:, q], colour, label, dash=dash, dots=True)
+        for q, (label, colour) in enumerate(zip(_labels(subject, effect), COLOURS, strict=True)):
+            dash = ("2 3", "", "6 3")[q]
+            if reached[:, q].any():
+                chart.line(effect.values, effect.times[:, q], colour, label, dash=dash, dots=True)
+            else:
+                chart.key(label, colour, dash)
     rows = [
-        (cell, *(number(t) for t in times), f"{count:,}")
+        (cell, *(_effect_text(subject, t) for t in times), f"{count:,}")
         for cell, times, count in zip(cells, effect.times, effect.counts, strict=True)
     ]
     table = Table(f"Numbers: {name}", (name, "10%", "50%", "90%", "rows near"), rows)
     heading = f"<h3>{escape(name)}</h3>"
-    unreached = np.isnan(effect.times).any()
-    caption = (
-        "Where a line or a point is missing, the data do not reach that far." if unreached else ""
-    )
+    bound = _effect_text(subject, np.nan)
+    caption = "" if reached.all() else f"Where a line or a point is missing, it lies {bound}."
     return f"<div>{heading}{figure(chart, caption, table)}</div>"
 
 
@@ -201,22 +199,34 @@ def _draw_categories(subject: Subject, y: Axis, effect: Effect, cells: list[str]
     name = subject.names[effect.feature]
     count = len(cells)
     chart = Chart(
-        f"Effect of {name} on the 10, 50 and 90% times",
+        f"Effect of {name} on the 10, 50 and 90% {subject.words.quantiles}",
         y,
         Axis("", 0.0, count),
         height=72 + max(24 * count, 60),
         names=cells,
     )
-    keys = _keys(chart)
+    labels = _labels(subject, effect)
+    keys = [chart.key(label, colour) for label, colour in zip(labels, COLOURS, strict=True)]
     for k, cell in enumerate(cells):
         for q, (level, colour) in enumerate(zip(SHOWN, COLOURS, strict=True)):
             value = float(effect.times[k, q])
-            tip = f"{cell}: {level:.0%} time {number(value)}"
+            tip = f"{cell}: {level:.0%} {subject.words.quantile} {number(value)}"
             chart.dot(value, count - k - 0.5, colour, tip, key=keys[q])
     return chart
 
 
-def _keys(chart: Chart) -> list[int]:
+def _effect_text(subject: Subject, time: float) -> str:
+    """Write a quantile of an averaged curve; where it has none, the end of the record."""
+    observed = subject.forest.target_.observed
+    known = bool(np.isfinite(time))
+    end = float(observed.min() if subject.left else observed.max())
+    return bounded(time if known else end, known, subject.words)
+
+
+def _labels(subject: Subject, effect: Effect) -> list[str]:
+    """Name the quantiles of a chart; one that is nowhere to be seen has its bound with it."""
+    bound = _effect_text(subject, np.nan)
     return [
-        chart.key(f"{level:.0%} time", colour) for level, colour in zip(SHOWN, COLOURS, strict=True)
+        f"{level:.0%} {subject.words.quantile}{f': {bound}' if np.isnan(times).all() else ''}"
+        for level, times in zip(SHOWN, effect.times.T, strict=True)
     ]

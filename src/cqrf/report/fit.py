@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from cqrf.report.charts import BLUE, GREEN, GREY, ORANGE, Axis, Chart, number, percent
-from cqrf.report.html import Section, Table, figure, grid, paragraph
+from cqrf._colours import BLUE, ORANGE, PURPLE
+from cqrf.report.charts import GREY, NOTHING, Axis, Chart, number, percent, plus_minus
+from cqrf.report.html import Section, Table, figure, grid, paragraph, tiles
+from cqrf.report.scores import Rival, Scores
 from cqrf.report.subject import LEVELS, Subject
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
+# Fewer rows of the training data than this may be chance: rows that are alike.
+_TRAINED_ON = 0.5
 
 
 def fit_section(subject: Subject) -> Section:
@@ -20,6 +24,11 @@ def fit_section(subject: Subject) -> Section:
             f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
             "that did not see it. Cox regression is fitted in five folds for the same reason."
         )
+    elif subject.share_trained_on > _TRAINED_ON:
+        how = (
+            f"{percent(subject.share_trained_on)} of these {scores.n:,} rows are among those that "
+            "the forest was grown from: the scores flatter it."
+        )
     else:
         how = (
             f"All scores are on {scores.n:,} rows that the forest has not seen. Cox regression is "
@@ -27,9 +36,53 @@ def fit_section(subject: Subject) -> Section:
         )
     parts = [
         paragraph(how),
+        tiles(headline(subject)),
+        _curves(subject),
         grid([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
     ]
     return Section("fit", "How good is the fit?", parts)
+
+
+def headline(subject: Subject) -> list[tuple[str, str]]:
+    """Name the few numbers that tell how good the whole predicted curves are."""
+    scores, skill = subject.scores, subject.scores.rivals[0].skill
+    return [
+        (
+            f"of Kaplan-Meier's integrated Brier score saved, {subject.how_far}",
+            plus_minus(skill.share, skill.std_error, percent),
+        ),
+        (f"integrated Brier score (Kaplan-Meier {number(skill.reference)})", number(scores.brier)),
+        ("concordance of restricted means (0.5 is chance)", f"{scores.concordance:.3f}"),
+    ]
+
+
+def _curves(subject: Subject) -> str:
+    """Scores of whole curves, side by side."""
+    scores = subject.scores
+    rows = [
+        ("forest", number(scores.brier), NOTHING, *_order_and_log(scores)),
+        *(
+            (
+                rival.name,
+                number(rival.skill.reference),
+                plus_minus(rival.skill.share, rival.skill.std_error, percent),
+                *_order_and_log(rival),
+            )
+            for rival in scores.rivals
+        ),
+    ]
+    head = ("", "integrated Brier score", "saved by the forest", "concordance", "log score")
+    text = (
+        f"Whole curves, {subject.how_far}: {subject.words.outcomes} and predictions past it count "
+        "as that. A lower Brier score is better, and a higher concordance and log score. The log "
+        f"score needs no weights and holds also where {subject.words.censoring} depends on the "
+        "features; ± is a standard error."
+    )
+    return Table("Scores of whole curves", head, rows).html() + paragraph(text)
+
+
+def _order_and_log(scores: Scores | Rival) -> tuple[str, str]:
+    return f"{scores.concordance:.3f}", f"{scores.log_score:.3f}"
 
 
 def leaf_section(subject: Subject) -> Section:
@@ -56,7 +109,7 @@ def leaf_section(subject: Subject) -> Section:
     table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
     caption = (
         "Small nodes follow the data closely, large ones average more. The loss is the squared "
-        "distance of survival probabilities, averaged over neighbouring sizes; the shade is a "
+        "distance of predicted probabilities, averaged over neighbouring sizes; the shade is a "
         "standard error, most of which all sizes share."
     )
     text = (
@@ -74,7 +127,7 @@ def _loss(subject: Subject) -> str:
         Axis("quantile", 0.0, 1.0, percent=True),
         Axis.around("pinball loss", losses, zero=True),
     )
-    for rival, colour, dash in zip(scores.rivals, _RIVAL_COLOURS, _DASHES, strict=True):
+    for rival, colour, dash in zip(scores.rivals, _RIVAL_COLOURS, _DASHES, strict=False):
         chart.line(LEVELS, rival.loss, colour, rival.name, dash=dash)
     chart.line(LEVELS, scores.loss, BLUE, "forest", width=2.8)
     rows = []
@@ -83,7 +136,7 @@ def _loss(subject: Subject) -> str:
         for rival in scores.rivals:
             cells += [
                 number(rival.loss[j]),
-                f"{percent(rival.saving[j])} ± {percent(rival.std_error[j])}",
+                plus_minus(rival.saving[j], rival.std_error[j], percent),
             ]
         rows.append(cells)
     head = ["quantile", "forest"]
@@ -91,7 +144,8 @@ def _loss(subject: Subject) -> str:
         head += [rival.name, "saved"]
     table = Table("Numbers: loss by quantile", head, rows)
     caption = (
-        "Pinball loss, weighted for censoring: lower is better. Kaplan-Meier ignores the features. "
+        f"Pinball loss, {subject.how_far}: lower is better. Kaplan-Meier ignores the features, and "
+        "where all predictions lie past the horizon there is nothing to lose. "
         + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
     )
     return figure(chart, caption, table)
@@ -99,6 +153,8 @@ def _loss(subject: Subject) -> str:
 
 def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
     middle = len(LEVELS) // 2
+    if not np.isfinite(saving[middle]):
+        return f"The median lies past the horizon for {name}."
     more = "less" if saving[middle] >= 0 else "more"
     return (
         f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
@@ -109,26 +165,26 @@ def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
 def _calibration(subject: Subject) -> str:
     found = subject.scores.calibration
     chart = Chart(
-        "Share of rows with their event before the predicted quantile, by quantile",
+        subject.words.passed_title,
         Axis("quantile", 0.0, 1.0, percent=True),
-        Axis("had their event before it", 0.0, 1.0, percent=True),
+        Axis(subject.words.passed, 0.0, 1.0, percent=True),
     )
     chart.diagonal()
     rows = []
     for level, observed, error, used in zip(
         found.quantiles, found.observed, found.std_error, found.n_used, strict=True
     ):
-        tip = f"{percent(level)} quantile: {percent(observed)} ± {percent(2 * error)}"
+        tip = f"{percent(level)} quantile: {plus_minus(observed, 2 * error, percent)}"
         chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = Table(
         "Numbers: calibration",
-        ("quantile", "observed", "standard error", "rows within reach"),
+        ("quantile", "observed", "standard error", "rows within the horizon"),
         rows,
     )
     caption = (
-        "Calibration: of the predicted 10% times, 10% should have passed. Points on the line are "
-        "right; bars are two standard errors."
+        f"Calibration: {subject.words.passed_caption} Points on the line are right; bars are two "
+        "standard errors. A dash in the table: too few rows are within reach."
     )
     return figure(chart, caption, table)
 
@@ -137,7 +193,7 @@ def _coverage(subject: Subject) -> str:
     found = subject.scores.coverage
     chart = Chart(
         "Coverage of prediction intervals: nominal and observed",
-        Axis("share of times inside", 0.0, 1.0, percent=True),
+        Axis(f"share of {subject.words.outcomes} inside", 0.0, 1.0, percent=True),
         Axis("", 0.0, len(found)),
         height=76 + 40 * len(found),
         names=[f"{percent(c.nominal)} interval" for c in found],
@@ -148,7 +204,7 @@ def _coverage(subject: Subject) -> str:
         chart.bar(
             (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
         )
-        tip = f"holds {percent(c.observed)} ± {percent(2 * c.std_error)}\n{c.n_used:,} rows"
+        tip = f"holds {plus_minus(c.observed, 2 * c.std_error, percent)}\n{c.n_used:,} rows"
         chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
         rows.append(
             (
@@ -161,12 +217,13 @@ def _coverage(subject: Subject) -> str:
         )
     table = Table(
         "Numbers: coverage",
-        ("interval", "holds", "standard error", "median width", "rows within reach"),
+        ("interval", "holds", "standard error", "median width", "rows within the horizon"),
         rows,
     )
     caption = (
         "Coverage: grey bars are what is promised, points what is held, with two standard errors. "
-        "Rows whose interval ends beyond the reach of the data are left out."
+        "Rows whose interval has an end that the data do not reach are left out; where those are "
+        "all, there is no point."
     )
     return figure(chart, caption, table)
 
@@ -174,15 +231,15 @@ def _coverage(subject: Subject) -> str:
 def _identified(subject: Subject) -> str:
     shares = subject.scores.identified
     chart = Chart(
-        "Share of rows whose quantile the censored data identify, by quantile",
+        "Share of rows whose quantile the data identify, by quantile",
         Axis("quantile", 0.0, 1.0, percent=True),
         Axis("rows identified", 0.0, 1.03, percent=True),
     )
-    chart.line(LEVELS, shares, GREEN, "identified", dots=True)
+    chart.line(LEVELS, shares, PURPLE, "identified", dots=True)
     rows = [(percent(a), percent(b)) for a, b in zip(LEVELS, shares, strict=True)]
     table = Table("Numbers: identified", ("quantile", "rows identified"), rows)
     caption = (
-        "How far the data reach: a quantile is identified if the row's survival curve falls that "
-        "far before the record ends. Elsewhere only a bound is known."
+        f"How far the data reach: a quantile is identified if the row's {subject.words.curve} "
+        "comes to its level within the record. Elsewhere only a bound is known."
     )
     return figure(chart, caption, table)

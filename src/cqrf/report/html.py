@@ -35,7 +35,9 @@ class Table:
             + "</tr>"
             for line in self.body
         )
+        # The script shows the hint where the table is wider than the page.
         return (
+            '<p class="more" hidden>wider than the page: scroll sideways →</p>'
             f'<div class="wide" tabindex="0" role="region" aria-label="{escape(self.caption)}">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
         )

@@ -15,7 +15,7 @@ from cqrf.report.cautions import (
     cautions_section,
     find_cautions,
 )
-from cqrf.report.charts import number, percent
+from cqrf.report.charts import bounded, percent
 from cqrf.report.data import data_section
 from cqrf.report.effects import (
     effects_section,
@@ -44,7 +44,7 @@ def build_page(subject: Subject, *, verbose: int) -> tuple[str, list[Caution]]:
     def learn_features() -> None:
         importance = measure_importance(subject)
         sections.append(importance_section(subject, importance))
-        order = np.argsort(-importance.mean.mean(axis=1), kind="stable")
+        order = np.argsort(-importance.mean, kind="stable")
         sections.append(effects_section(subject, measure_effects(subject, order)))
 
     steps: list[Callable[[], None]] = [
@@ -73,21 +73,46 @@ def build_page(subject: Subject, *, verbose: int) -> tuple[str, list[Caution]]:
 
 def _summary(subject: Subject, cautions: list[Caution]) -> str:
     forest, scores = subject.forest, subject.scores
-    medians = subject.answers.quantiles[:, level_index(0.5)]
-    low, middle, high = np.nanquantile(medians, SHOWN)
-    saving = scores.rivals[0].saving[level_index(0.5)]
-    warned = sum(caution.kind == "warning" for caution in cautions)
-    word = "warning" if warned == 1 else "warnings"
+    low, middle, high = _medians(subject)
+    span = low if low == high else f"{low} to {high}"
     sentence = (
         f"A censored quantile forest of {len(forest.trees_):,} trees, learned from "
-        f"{forest.target_.n:,} rows. Predicted median {subject.time_name}: {number(middle)} for a "
-        f"typical row, {number(low)} to {number(high)} for the middle 80% of rows. Knowing the "
-        f"features saves {percent(saving)} of the loss of the median for everybody. "
+        f"{forest.target_.n:,} rows. Predicted median {subject.time_name}: {middle} for a "
+        f"typical row, {span} for the middle 80% of rows. "
     )
-    if saving < 0:
-        sentence = sentence.replace(f"saves {percent(saving)} of", f"adds {percent(-saving)} to")
-    link = f'<a href="#warnings">{warned} {word}</a>.' if warned else "No warnings."
-    return f"<p>{escape(sentence)}{link}</p>"
+    skill = scores.rivals[0].skill
+    if np.isfinite(skill.share):
+        verb, of = ("saves", "of") if skill.share >= 0 else ("adds", "to")
+        sentence += (
+            f"Knowing the features {verb} {percent(abs(skill.share))} (standard error "
+            f"{percent(skill.std_error)}) {of} the integrated Brier score of one curve for "
+            f"everybody, {subject.how_far}; concordance {scores.concordance:.2f}. "
+        )
+    return f'<p>{escape(sentence)}<a href="#warnings">{_counted(cautions)}</a>.</p>'
+
+
+def _medians(subject: Subject) -> list[str]:
+    """Write the 10, 50 and 90% points of the predicted medians over rows, bounds as bounds."""
+    at = level_index(0.5)
+    answered = ~np.isnan(subject.answers.quantiles[:, at])
+    medians = subject.answers.quantiles[answered, at]
+    # Beyond its bound a median may lie anywhere: a point is known where that makes no difference.
+    farthest = -np.inf if subject.left else np.inf
+    moved = np.where(subject.answers.identified[answered, at], medians, farthest)
+    points = [np.quantile(values, SHOWN, method="inverted_cdf") for values in (medians, moved)]
+    return [
+        bounded(float(near), bool(near == far), subject.words)
+        for near, far in zip(*points, strict=True)
+    ]
+
+
+def _counted(cautions: list[Caution]) -> str:
+    """Count warnings, and notes if there are any."""
+    counts = {
+        kind: sum(caution.kind == kind for caution in cautions) for kind in ("warning", "note")
+    }
+    texts = [f"{n or 'No'} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items()]
+    return " and ".join(texts if counts["note"] else texts[:1])
 
 
 def _cite_section() -> Section:

@@ -8,10 +8,12 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from cqrf._colours import BLUE
+from cqrf._words import Words
 from cqrf.curves import StepFunction
 from cqrf.explain import outcomes_by_row
 from cqrf.report.answers import estimation_of
-from cqrf.report.charts import BLUE, GREY, Axis, Chart, bounded, number, percent
+from cqrf.report.charts import GREY, Axis, Chart, bounded, number, percent
 from cqrf.report.html import Section, Table, figure, paragraph
 from cqrf.report.subject import COLOURS, SHOWN, Subject
 from cqrf.solve import solve_quantiles, survival_curves
@@ -83,7 +85,7 @@ def rows_section(subject: Subject, portraits: list[Portrait]) -> Section:
     """Show rows one by one."""
     intro = (
         "The prediction for a row is made of training rows that are like it, each with a weight. "
-        "Here are rows from early to late."
+        f"Here are rows from {subject.words.rising}."
     )
     if subject.is_training:
         intro += " A row has no weight in its own prediction."
@@ -101,13 +103,13 @@ def curve_chart(
     low: float,
     high: float,
     *,
-    left: bool,
+    words: Words,
 ) -> Chart:
-    """Draw a survival curve with its 10, 50 and 90% times; hollow marks are bounds."""
+    """Draw a survival curve with its 10, 50 and 90% times; rings are bounds."""
     chart = Chart(
         title,
         Axis(time_name, low, high),
-        Axis(f"share beyond {time_name}", 0.0, 1.03, percent=True),
+        Axis(words.share_beyond, 0.0, 1.03, percent=True),
     )
     for name, function, colour, dash in (
         ("all rows (Kaplan-Meier)", overall, GREY, "6 3"),
@@ -116,11 +118,23 @@ def curve_chart(
         if function is not None:
             x = np.concatenate([[low], function.x[function.x > low]])
             chart.line(x, function(x), colour, name, step=True, dash=dash)
-    for level, colour, time, known in zip(SHOWN, COLOURS, quantiles, identified, strict=True):
-        tip = f"{level:.0%} time: {bounded(float(time), bool(known), left)}"
-        # A bound stands where the curve ends, not at its level.
-        height = 1.0 - level if known else float(curve(np.array([time]))[0])
-        chart.dot(float(time), height, colour, tip, hollow=not known)
+    tips = [
+        f"{level:.0%} {words.quantile}: {bounded(float(time), bool(known), words)}"
+        for level, time, known in zip(SHOWN, quantiles, identified, strict=True)
+    ]
+    bounds = "\n".join(tip for tip, known in zip(tips, identified, strict=True) if not known)
+    rings = 0
+    for level, colour, time, known, tip in zip(
+        SHOWN, COLOURS, quantiles, identified, tips, strict=True
+    ):
+        key = chart.key(f"{level:.0%}", colour)
+        if known:
+            chart.dot(float(time), 1.0 - level, colour, tip, key=key)
+        else:
+            # All bounds stand where the curve ends, not at their level.
+            height = float(curve(np.array([time]))[0])
+            chart.dot(float(time), height, colour, bounds, ring=rings, key=key)
+            rings += 1
     return chart
 
 
@@ -145,12 +159,12 @@ def overall_curve(subject: Subject) -> StepFunction:
 def _row(subject: Subject, portrait: Portrait) -> str:
     i = portrait.row
     seen = bool(subject.event[i])
-    outcome = bounded(float(subject.time[i]), seen, subject.left)
-    outcome = f"event at {outcome}" if seen else f"censored, {outcome}"
+    words = subject.words
+    outcome = (words.event_at if seen else words.censored_at).format(number(subject.time[i]))
     time, event = outcomes_by_row(subject.forest.target_)
     low, high = time_range(np.append(time, subject.time))
     chart = curve_chart(
-        f"Survival curve of row {i + 1}",
+        f"{words.curve.capitalize()} of row {i + 1}",
         subject.time_name,
         portrait.curve,
         portrait.quantiles,
@@ -158,15 +172,16 @@ def _row(subject: Subject, portrait: Portrait) -> str:
         overall_curve(subject),
         low,
         high,
-        left=subject.left,
+        words=words,
     )
-    chart.rule(x=float(subject.time[i]), label="event" if seen else "censored")
+    chart.rule(x=float(subject.time[i]), label=words.event if seen else words.censored)
     times = ", ".join(
-        f"{level:.0%}: {bounded(float(value), bool(known), subject.left)}"
+        f"{level:.0%}: {bounded(float(value), bool(known), words)}"
         for level, value, known in zip(SHOWN, portrait.quantiles, portrait.identified, strict=True)
     )
     effective = 1.0 / float((portrait.weights**2).sum())
     behind = np.argsort(-portrait.weights, kind="stable")[:_NEIGHBOURS]
+    behind = behind[portrait.weights[behind] > 0.0]
     features = _by_importance(subject)[:8]
     lines = [_neighbour(subject, j, portrait, time, event, features) for j in behind]
     table = Table(
@@ -205,6 +220,6 @@ def _neighbour(
         str(j + 1),
         percent(float(portrait.weights[j])),
         number(float(time[j])),
-        "event" if event[j] else "censored",
+        subject.words.event if event[j] else subject.words.censored,
         *cells,
     )

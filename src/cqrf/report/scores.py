@@ -1,24 +1,49 @@
-"""How good quantiles are beside simpler predictions, for ``cqrf evaluate`` and the page.
+"""How good predictions are beside simpler ones, for ``cqrf evaluate`` and the page.
 
-Losses are weighted by the inverse probability of censoring, as everywhere in `cqrf.metrics`.
+Everything is scored on min(T, h), as everywhere in `cqrf.metrics`.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf._ipcw import weighted_times
+from cqrf._brier import Skill, integrate, integrated_errors, kaplan_meier_survival
+from cqrf._ipcw import Scored
 from cqrf._scoring import mean_by_level, pinball
-from cqrf.metrics import QuantileCalibration, concordance_index, quantile_calibration
+from cqrf.metrics import (
+    QuantileCalibration,
+    censored_log_score,
+    concordance_index,
+    quantile_calibration,
+)
+from cqrf.report.answers import Answers, Question
 from cqrf.solve import solve_quantiles
 from cqrf.target import Target
 
 Array = NDArray[np.float64]
 COVERAGES = (0.5, 0.8, 0.9)
+# Nothing is said of a level, or of an interval, that ends within the horizon for fewer rows than
+# that, or for a smaller share of them.
+_FEWEST_ROWS, _LEAST_SHARE = 10, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What somebody predicts.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (n, q) or (q,)
+    survival : ndarray of shape (n, g) or (g,)
+    """
+
+    quantiles: Array
+    survival: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,16 +55,23 @@ class Rival:
     name : str
     loss : ndarray of shape (q,)
         Its pinball loss at every level.
-    saving : ndarray of shape (q,)
-        Share of its loss that the forest saves.
-    std_error : ndarray of shape (q,)
-        Standard error of `saving` over rows, the weights and its loss taken as known.
+    saving, std_error : ndarray of shape (q,)
+        Share of its loss that the forest saves, with the standard error over rows, the weights and
+        its loss taken as known. NaN at levels that hardly a row reaches within the horizon.
+    skill : Skill
+        The same of the integrated Brier score.
+    log_score : float
+        Its censored log score.
+    concordance : float
     """
 
     name: str
     loss: Array
     saving: Array
     std_error: Array
+    skill: Skill
+    log_score: float
+    concordance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +84,7 @@ class Coverage:
     width : float
         Median width of the intervals.
     n_used : int
-        Rows whose interval ends within the reach of the data.
+        Rows whose interval ends within the horizon.
     """
 
     nominal: float
@@ -64,149 +96,210 @@ class Coverage:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of predicted quantiles.
+    """Scores of predictions, up to a horizon.
 
     Attributes
     ----------
     levels : ndarray of shape (q,)
     n : int
         Rows that were scored.
+    horizon : float
+        The time h at which times and predictions are cut.
     loss : ndarray of shape (q,)
-        Pinball loss, weighted by the inverse probability of censoring.
+        Pinball loss of min(T, h).
+    brier : float
+        Integrated Brier score up to h.
+    log_score : float
+        Censored log score up to h, which needs no censoring weights.
+    concordance : float
+        Of the restricted means up to h.
     rivals : list of Rival
+        The first one is the Kaplan-Meier curve.
     calibration : QuantileCalibration
     coverage : list of Coverage
     identified : ndarray of shape (q,)
         Share of the rows whose quantile is identified.
-    concordance : float
-        Of the predicted medians, or of the middle level.
     """
 
     levels: Array
     n: int
+    horizon: float
     loss: Array
+    brier: float
+    log_score: float
+    concordance: float
     rivals: list[Rival]
     calibration: QuantileCalibration
     coverage: list[Coverage]
     identified: Array
-    concordance: float
 
 
-def kaplan_meier_quantiles(target: Target, levels: Array) -> Array:
-    """Quantiles of the whole sample, which ignore the features, shape (q,)."""
+def kaplan_meier(target: Target, question: Question) -> Prediction:
+    """Predict the same for every row: the law of the whole sample."""
     weight = np.ones(target.n) if target.weight is None else target.weight
-    return np.ravel(
-        solve_quantiles(
-            (weight / weight.sum())[None, :],
-            target.observed,
-            target.event == 1,
-            levels,
-            censoring=target.censoring,
-        )
+    quantiles = solve_quantiles(
+        (weight / weight.sum())[None, :],
+        target.observed,
+        target.event == 1,
+        question.levels,
+        censoring=target.censoring,
     )
+    return Prediction(np.ravel(quantiles), kaplan_meier_survival(target, question.times))
 
 
-def score(
-    time: Array,
-    event: NDArray[np.bool_],
-    quantiles: Array,
-    identified: NDArray[np.bool_],
-    levels: Array,
-    rivals: dict[str, Array],
-    *,
-    censoring: str,
-    train: Target | None = None,
-) -> Scores:
-    """Score predicted quantiles.
+def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
+    """Score predicted quantiles and curves.
 
     Parameters
     ----------
-    time, event : ndarray of shape (n,)
-        Outcomes.
-    quantiles, identified : ndarray of shape (n, q)
-        Predictions, finite; and whether they are estimates, not bounds. Rows with NaN (no
-        out-of-bag answer) are left out.
-    levels : ndarray of shape (q,)
-        Ascending.
-    rivals : dict of str to ndarray of shape (q,) or (n, q)
-        Other predictions.
-    censoring : {"right", "left"}
-    train : Target, optional
-        Outcomes from which the censoring curve is estimated; by default the given ones.
+    answers : Answers
+        Rows with NaN (no out-of-bag answer) are left out.
+    rivals : dict of str to Prediction
+        Other predictions for the same rows, Kaplan-Meier's first.
+    train : Target
+        The training outcomes, from which the censoring curve is estimated.
 
     Returns
     -------
     Scores
     """
-    kept = ~np.isnan(quantiles).any(axis=1)
-    time, event = time[kept], event[kept]
-    quantiles, identified = quantiles[kept], identified[kept]
-    cut, weight = weighted_times(time, event, train, None, censoring, "clip")
-    rho = pinball(cut, quantiles, levels)
-    found = []
-    for name, other in rivals.items():
-        predicted = np.broadcast_to(other, kept.shape + levels.shape)[kept]
-        found.append(_compare(name, rho, pinball(cut, predicted, levels), weight))
-    beyond = -np.inf if censoring == "left" else np.inf
+    question = answers.question
+    kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
+    scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
+    quantiles, identified = answers.quantiles[kept], answers.identified[kept]
+    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question)
+    theirs = {
+        name: _Judged.of(scored, _rows(prediction, kept), question)
+        for name, prediction in rivals.items()
+    }
+    beyond = -np.inf if scored.mirrored else np.inf
+    marked = np.where(identified, quantiles, beyond)
+    options = {
+        "event": scored.event,
+        "censoring": train.censoring,
+        "horizon": question.horizon,
+        # Out-of-bag the rows are the training rows, and share the error of their curve.
+        "train": None if answers.out_of_bag and kept.all() and train.weight is None else train,
+    }
     with warnings.catch_warnings():
         # Where nothing can be said there is NaN, and the page says so.
         warnings.simplefilter("ignore")
-        arguments: dict[str, object] = {"event": event, "train": train, "censoring": censoring}
-        marked = np.where(identified, quantiles, beyond)
-        calibration = quantile_calibration(time, marked, levels, **arguments)  # type: ignore[arg-type]
+        calibration = quantile_calibration(scored.time, marked, question.levels, **options)  # type: ignore[arg-type]
         coverage = [
-            c
+            found
             for nominal in COVERAGES
-            if (c := _coverage(time, marked, levels, nominal, arguments)) is not None
+            if (found := _coverage(scored, marked, question.levels, nominal)) is not None
         ]
-        middle = int(np.argmin(np.abs(levels - 0.5)))
-        concordance = concordance_index(
-            time, quantiles[:, middle], event=event, censoring=censoring
-        )
+    # Where hardly a prediction lies before the horizon nothing can be said of a level.
+    judged = calibration.n_used >= max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time))
     return Scores(
-        levels=levels,
-        n=len(time),
-        loss=mean_by_level(rho, weight),
-        rivals=found,
-        calibration=calibration,
+        levels=question.levels,
+        n=len(scored.time),
+        horizon=question.horizon,
+        loss=mean_by_level(ours.rho, scored.weight),
+        brier=float(ours.errors.mean()),
+        log_score=ours.log_score,
+        concordance=ours.concordance,
+        rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
+        calibration=replace(
+            calibration,
+            observed=np.where(judged, calibration.observed, np.nan),
+            std_error=np.where(judged, calibration.std_error, np.nan),
+        ),
         coverage=coverage,
         identified=identified.mean(axis=0),
-        concordance=concordance,
     )
 
 
-def _compare(name: str, ours: Array, theirs: Array, weight: Array) -> Rival:
-    loss = mean_by_level(theirs, weight)
-    difference = theirs - ours
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What a prediction loses in every row.
+
+    Attributes
+    ----------
+    rho : ndarray of shape (n, q)
+        Pinball losses of min(T, h).
+    errors : ndarray of shape (n,)
+        Integrated squared errors of the curves.
+    log_score, concordance : float
+    """
+
+    rho: Array
+    errors: Array
+    log_score: float
+    concordance: float
+
+    @classmethod
+    def of(cls, scored: Scored, prediction: Prediction, question: Question) -> _Judged:
+        shape = (len(scored.time), len(question.times))
+        survival = np.broadcast_to(prediction.survival, shape)
+        options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
+        at = question.log_times
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            log_score = censored_log_score(
+                scored.time, survival[:, at], question.times[at], **options
+            )
+            concordance = concordance_index(
+                scored.time,
+                integrate(survival, question.times),
+                train=scored.train,
+                horizon=scored.horizon,
+                **options,
+            )
+        return cls(
+            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
+            integrated_errors(scored, survival, question.times),
+            log_score,
+            concordance,
+        )
+
+
+def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
+    """Keep some rows of a prediction, where it has rows."""
+    if prediction.survival.ndim == 1:
+        return Prediction(np.atleast_2d(prediction.quantiles), prediction.survival)
+    return Prediction(prediction.quantiles[kept], prediction.survival[kept])
+
+
+def _compare(
+    name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
+) -> Rival:
+    weight = scored.weight
+    loss = mean_by_level(theirs.rho, weight)
+    difference = theirs.rho - ours.rho
     mean = mean_by_level(difference, weight)
     error = np.sqrt((weight**2) @ (difference - mean) ** 2) / weight.sum()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Rival(name, loss, mean / loss, error / loss)
+    return Rival(
+        name,
+        loss,
+        np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
+        np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
+        Skill.of(ours.errors, theirs.errors, None),
+        theirs.log_score,
+        theirs.concordance,
+    )
 
 
-def _coverage(
-    time: Array, marked: Array, levels: Array, nominal: float, arguments: dict[str, object]
-) -> Coverage | None:
-    """P(T <= upper) - P(T <= lower), over the rows both of whose ends are identified."""
+def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
+    """P(T <= upper) - P(T <= lower), over the rows both of whose ends are known by the horizon."""
     tail = (1.0 - nominal) / 2.0
     ends = [int(np.argmin(np.abs(levels - level))) for level in (tail, 1.0 - tail)]
     if not np.allclose(levels[ends], [tail, 1.0 - tail]):
         return None
     both = marked[:, ends]
-    reached = np.isfinite(both).all(axis=1)
-    train = arguments["train"]
-    if train is None:
-        # The censoring curve is that of all rows, not of those with an answer.
-        train = (time, arguments["event"])
-    if not reached.any():
-        return Coverage(nominal, np.nan, np.nan, np.nan, 0)
+    within = (both >= scored.horizon) if scored.mirrored else (both <= scored.horizon)
+    reached = within.all(axis=1)
+    if reached.sum() < max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time)):
+        return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
     found = quantile_calibration(
-        time[reached],
+        scored.time[reached],
         both[reached],
         levels[ends],
-        event=np.asarray(arguments["event"])[reached],
-        train=train,
-        censoring=str(arguments["censoring"]),
+        event=scored.event[reached],
+        train=scored.train,
+        censoring=scored.train.censoring,
+        horizon=scored.horizon,
     )
     return Coverage(
         nominal,

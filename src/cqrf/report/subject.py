@@ -10,12 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
+from cqrf._checks import check_same_rows
+from cqrf._colours import colour_of_level
+from cqrf._horizon import read_horizon
+from cqrf._words import Words, words_for
 from cqrf.forest import CensoredQuantileForest
 from cqrf.importance import feature_names
-from cqrf.report.answers import Answers, estimation_of, out_of_bag, predicted
+from cqrf.report.answers import (
+    Answers,
+    Question,
+    estimation_of,
+    out_of_bag,
+    predicted,
+    share_trained_on,
+)
 from cqrf.report.charts import number
-from cqrf.report.cox import cross_fitted_quantiles, design
-from cqrf.report.scores import Scores, kaplan_meier_quantiles, score
+from cqrf.report.cox import cross_fitted, design
+from cqrf.report.scores import Scores, kaplan_meier, score
 from cqrf.target import Target, marginal_curves, parse_outcome
 
 Array = NDArray[np.float64]
@@ -23,7 +34,7 @@ Array = NDArray[np.float64]
 # Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
 LEVELS = np.arange(1, 20) / 20
 SHOWN = (0.1, 0.5, 0.9)
-COLOURS = ("#0072B2", "#009E73", "#D55E00")
+COLOURS = tuple(map(colour_of_level, SHOWN))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +51,8 @@ class Subject:
         Outcomes.
     title, time_name : str
         For the page.
+    horizon : float
+        The time up to which is scored.
     """
 
     forest: CensoredQuantileForest
@@ -48,6 +61,7 @@ class Subject:
     event: NDArray[np.bool_]
     title: str
     time_name: str
+    horizon: float
 
     @classmethod
     def from_data(
@@ -57,9 +71,11 @@ class Subject:
         y: Any,
         event: Any,
         title: str,
-        time_name: str,
+        time_name: str | None,
+        horizon: float | str = "auto",
     ) -> Subject:
-        """Check the data as `fit` does."""
+        """Check the data as `fit` does; without a name an outcome is a time, or a value."""
+        check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
         features = forest._encode(X)
         matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
@@ -72,7 +88,8 @@ class Subject:
             )
         if not seen.any():
             raise ValueError("event is never True: there is nothing to score")
-        return cls(forest, matrix, time, seen, title, time_name)
+        name = time_name or words_for(forest.target_.censoring).outcome
+        return cls(forest, matrix, time, seen, title, name, read_horizon(horizon, forest.target_))
 
     @property
     def n(self) -> int:
@@ -93,6 +110,11 @@ class Subject:
     def censoring(self) -> str:
         """The estimator's parameter."""
         return self.forest.target_.censoring
+
+    @property
+    def words(self) -> Words:
+        """What outcomes are called."""
+        return words_for(self.censoring)
 
     @cached_property
     def names(self) -> list[str]:
@@ -144,34 +166,40 @@ class Subject:
         return -self.target.times[::-1], survival[::-1], censoring[::-1]
 
     @cached_property
+    def share_trained_on(self) -> float:
+        """Share of the rows that are among those the forest was grown from."""
+        return share_trained_on(
+            self.forest, _engine.Features.of_matrix(self.matrix), self.time, self.event
+        )
+
+    @property
+    def how_far(self) -> str:
+        """How far is scored, in words."""
+        return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
+
+    @cached_property
+    def question(self) -> Question:
+        """What is asked of every row, and how far."""
+        return Question.about(self.forest, LEVELS, self.horizon)
+
+    @cached_property
     def answers(self) -> Answers:
-        """Quantiles of every row at `LEVELS`: out-of-bag for training rows."""
+        """Predictions for every row: out-of-bag for training rows."""
         if self.is_training:
-            return out_of_bag(self.forest, LEVELS)
+            return out_of_bag(self.forest, self.question)
         estimation = estimation_of(self.forest, self.matrix)
-        return predicted(self.forest, estimation, self.time, self.event, LEVELS)
+        return predicted(self.forest, estimation, self.time, self.event, self.question)
 
     @cached_property
     def scores(self) -> Scores:
-        """Scores beside the Kaplan-Meier quantile and Cox regression."""
+        """Scores beside the Kaplan-Meier curve and Cox regression."""
+        trained = self.forest.target_
+        rivals = {"Kaplan-Meier": kaplan_meier(trained, self.question)}
         design_matrix = design(self.matrix, self.forest._encoder.n_categories)
-        rivals = {
-            "Kaplan-Meier": kaplan_meier_quantiles(self.forest.target_, LEVELS),
-            "Cox regression": cross_fitted_quantiles(
-                design_matrix, self.time, self.event, LEVELS, self.censoring
-            ),
-        }
-        answers = self.answers
-        return score(
-            self.time,
-            self.event,
-            answers.quantiles,
-            answers.identified,
-            LEVELS,
-            rivals,
-            censoring=self.censoring,
-            train=None if answers.out_of_bag else self.forest.target_,
-        )
+        cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
+        if cox is not None:
+            rivals["Cox regression"] = cox
+        return score(self.answers, rivals, trained)
 
 
 def level_index(level: float) -> int:

@@ -3,12 +3,14 @@
 Needs pyarrow and pandas (``pip install 'cqrf[cli]'``); nothing else of the package does.
 """
 
-from cqrf.tables._errors import TableError
+from cqrf.tables._errors import TableError, TableTooLarge
 from cqrf.tables.columns import Kind
+from cqrf.tables.copies import refuse_copies
 from cqrf.tables.features import Features, read_features
+from cqrf.tables.intervals import refuse_intervals
 from cqrf.tables.outcome import Outcome, OutcomeColumns, read_outcome
-from cqrf.tables.reading import Block, Dialect, Table, open_table
-from cqrf.tables.writing import FORMATS, open_output
+from cqrf.tables.reading import Block, Dialect, Limits, Table, open_table
+from cqrf.tables.writing import FORMATS, open_output, spreadsheet_safe
 
 __all__ = [
     "FORMATS",
@@ -16,12 +18,17 @@ __all__ = [
     "Dialect",
     "Features",
     "Kind",
+    "Limits",
     "Outcome",
     "OutcomeColumns",
     "Table",
     "TableError",
+    "TableTooLarge",
     "open_output",
     "open_table",
     "read_features",
     "read_outcome",
+    "refuse_copies",
+    "refuse_intervals",
+    "spreadsheet_safe",
 ]

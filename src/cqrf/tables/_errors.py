@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class TableError(ValueError):
     """A table cannot be used; the message is one line that names file, column and row.
@@ -29,7 +32,18 @@ class TableError(ValueError):
         super().__init__(": ".join(parts))
 
 
+class TableTooLarge(TableError):
+    """A table holds more than the reader is allowed to take in."""
+
+
 def shown(value: object) -> str:
     """Quote a value for a message, shortened if it is long."""
     text = str(value)
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def meant(wanted: str, names: Iterable[str]) -> str:
+    """Ask "did you mean ...? " if a name is much like the one that is not there."""
+    folded = {name.casefold(): name for name in reversed(list(names))}
+    close = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=0.7)
+    return f"did you mean {shown(folded[close[0]])}? " if close else ""

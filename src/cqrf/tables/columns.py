@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from shlex import quote
 from typing import Literal
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cqrf.tables._errors import TableError, shown
+from cqrf.tables.notation import looks_numeric, number_pattern, option_for, with_point
 from cqrf.tables.reading import Block
 
 Kind = Literal["number", "boolean", "date", "text"]
@@ -21,7 +24,7 @@ _OTHER_DATE = r"^\s*\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b"
 _DAY_SECONDS = 86_400
 
 
-def kind_of(block: Block, name: str) -> Kind:
+def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
     """Decide what a column holds; refuse one that is neither numbers nor words.
 
     Parameters
@@ -30,6 +33,8 @@ def kind_of(block: Block, name: str) -> Kind:
         All rows of the table.
     name : str
         The column.
+    learned : bool, default=True
+        Whether it is to be a feature of a new forest, which may also drop it or read it as words.
 
     Returns
     -------
@@ -37,7 +42,7 @@ def kind_of(block: Block, name: str) -> Kind:
     """
     cells = block.column(name)
     if not _is_text(cells):
-        return _arrow_kind(block, name, cells.type)
+        return _arrow_kind(block, name, cells.type, learned=learned)
     known = cells.drop_null()
     if _parse(known, block) is not None:
         return "number"
@@ -46,14 +51,16 @@ def kind_of(block: Block, name: str) -> Kind:
         return "boolean"
     if _dates(known) is not None:
         return "date"
-    numeric = pc.match_substring_regex(pc.utf8_trim_whitespace(known), _number_pattern(block))
-    if pc.mean(numeric.cast(pa.float64())).as_py() >= _MOSTLY:
-        raise _not_a_number(block, name, cells)
+    # Of every category once: there are few of them, and patterns take long.
+    different, counts = pc.value_counts(pc.utf8_trim_whitespace(known)).flatten()
+    numeric = looks_numeric(different, block.dialect)
+    if (pc.sum(counts.filter(numeric)).as_py() or 0) >= _MOSTLY * len(known):
+        raise _not_a_number(block, name, cells, learned=learned)
     if pc.mean(pc.match_substring_regex(known, _OTHER_DATE).cast(pa.float64())).as_py() >= _MOSTLY:
+        hint = f", or leave the column out with --drop {quote(name)}" if learned else ""
         raise TableError(
             block.file,
-            f"holds dates such as {shown(known[0])}; write them as 2024-12-31, or leave the column "
-            f"out with --drop {name}",
+            f"holds dates such as {shown(known[0])}; write them as 2024-12-31{hint}",
             column=name,
         )
     return "text"
@@ -100,6 +107,17 @@ def numbers(block: Block, name: str) -> NDArray[np.float64]:
     return array
 
 
+def numbers_within(block: Block, name: str) -> NDArray[np.float64]:
+    """Read the first number of every cell, shape (n,): 306 of "306 days"; NaN is none."""
+    cells = block.column(name)
+    if not _is_text(cells) or _parse(cells, block) is not None or _dates(cells) is not None:
+        return numbers(block, name)
+    point = re.escape(block.dialect.decimal)
+    found = pc.extract_regex(cells, rf"(?P<number>[+-]?\d+(?:{point}\d+)?)")
+    digits = pc.replace_substring(pc.struct_field(found, "number"), block.dialect.decimal, ".")
+    return np.array(digits.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
 def texts(block: Block, name: str) -> NDArray[np.object_]:
     """Read a column as text, shape (n,); None is missing."""
     cells = block.column(name)
@@ -113,10 +131,10 @@ def _is_text(cells: pa.Array) -> bool:
     return bool(pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type))
 
 
-def _arrow_kind(block: Block, name: str, dtype: pa.DataType) -> Kind:
+def _arrow_kind(block: Block, name: str, dtype: pa.DataType, *, learned: bool = False) -> Kind:
     types = pa.types
     if types.is_dictionary(dtype):
-        return _arrow_kind(block, name, dtype.value_type)
+        return _arrow_kind(block, name, dtype.value_type, learned=learned)
     if types.is_boolean(dtype):
         return "boolean"
     numeric = (types.is_integer, types.is_floating, types.is_decimal, types.is_duration)
@@ -126,10 +144,10 @@ def _arrow_kind(block: Block, name: str, dtype: pa.DataType) -> Kind:
         return "date"
     if types.is_string(dtype) or types.is_large_string(dtype) or types.is_null(dtype):
         return "text" if not types.is_null(dtype) else "number"
+    hint = f"; leave it out with --drop {quote(name)}" if learned else ""
     raise TableError(
         block.file,
-        f"has the type {dtype}, which is neither a number nor text; leave it out with "
-        f"--drop {name}",
+        f"has the type {dtype}, which is neither a number nor text{hint}",
         column=name,
     )
 
@@ -138,23 +156,13 @@ def _parse(cells: pa.Array, block: Block) -> pa.Array | None:
     """Numbers from text; None if some cell is not a number."""
     try:
         # Most files have no blanks, and then there is nothing to trim.
-        return _point(cells, block).cast(pa.float64())
+        return with_point(cells, block.dialect).cast(pa.float64())
     except pa.ArrowInvalid:
         try:
-            return _point(pc.utf8_trim_whitespace(cells), block).cast(pa.float64())
+            trimmed = pc.utf8_trim_whitespace(cells)
+            return with_point(trimmed, block.dialect).cast(pa.float64())
         except pa.ArrowInvalid:
             return None
-
-
-def _point(cells: pa.Array, block: Block) -> pa.Array:
-    if block.dialect.decimal == ".":
-        return cells
-    return pc.replace_substring(cells, block.dialect.decimal, ".")
-
-
-def _number_pattern(block: Block) -> str:
-    point = "[.]" if block.dialect.decimal == "." else "[.,]"
-    return rf"^[+-]?(\d+{point}?\d*|{point}\d+)([eE][+-]?\d+)?$"
 
 
 def _booleans(cells: pa.Array) -> pa.Array | None:
@@ -182,23 +190,22 @@ def _days(cells: pa.Array) -> pa.Array:
     return pc.divide(micros.cast(pa.float64()), _DAY_SECONDS * 1e6)
 
 
-def _not_a_number(block: Block, name: str, cells: pa.Array) -> TableError:
+def _not_a_number(block: Block, name: str, cells: pa.Array, *, learned: bool = False) -> TableError:
     trimmed = pc.utf8_trim_whitespace(cells)
-    good = pc.match_substring_regex(trimmed, _number_pattern(block))
+    good = pc.match_substring_regex(trimmed, number_pattern(block.dialect))
     at = int(pc.index(good, pa.scalar(False)).as_py())
-    value = cells[at].as_py()
     if at < 0:
         return TableError(block.file, "holds no numbers", column=name)
+    value = cells[at].as_py()
+    option = option_for(trimmed, trimmed[at].as_py(), block.dialect)
     if pc.match_substring_regex(pa.array([value]), _LIMIT)[0].as_py():
-        hint = (
-            "a limit can stand only in the column of --time; replace it by a number, or keep the "
-            f"column as text with --category {name}"
-        )
-    elif "," in value and block.dialect.decimal == ".":
-        hint = "is the comma a decimal point? Then give --decimal ,"
+        hint = "a limit can stand only in the column of --time; replace it by a number"
+    elif option is not None:
+        hint = option
     else:
-        hint = f"if it means missing, give --na {_quoted(value)}; if words, --category {name}"
-    return block.error(f"{shown(value)} is not a number; {hint}", name, at)
+        hint = f"if it means missing, give --na {_quoted(value)}"
+    words = f"; if the column holds words, --category {quote(name)}" if learned else ""
+    return block.error(f"{shown(value)} is not a number; {hint}{words}", name, at)
 
 
 def _quoted(value: str) -> str:

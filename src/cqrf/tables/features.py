@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cqrf.tables._errors import TableError
 from cqrf.tables.columns import Kind, kind_of, numbers, texts
+from cqrf.tables.identifiers import may_name_rows, names_rows
 from cqrf.tables.reading import Block, listed
 
 if TYPE_CHECKING:
@@ -25,35 +28,60 @@ class Features:
         In the order of the forest's features.
     named : bool
         False for a forest that knows no names: then columns count by position.
+    left_out : dict of str to {"number", "boolean", "date", "text"}
+        Columns of a training table that only tell rows apart.
     notes : tuple of str
         What a user should know about how columns were read.
     """
 
     kinds: dict[str, Kind]
     named: bool = True
+    left_out: dict[str, Kind] = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=())
 
     @classmethod
     def from_table(
-        cls, block: Block, outcome: list[str], drop: tuple[str, ...], category: tuple[str, ...]
+        cls,
+        block: Block,
+        outcome: list[str],
+        drop: tuple[str, ...] = (),
+        category: tuple[str, ...] = (),
+        feature: tuple[str, ...] = (),
     ) -> Features:
-        """Choose the columns of a training table: all but the outcome and what is dropped."""
-        for option, names in (("--drop", drop), ("--category", category)):
+        """Choose the columns of a training table.
+
+        All are learned from but the outcome, what is dropped, and what only tells rows apart,
+        unless `category` or `feature` names it.
+        """
+        for option, names in (("--drop", drop), ("--category", category), ("--feature", feature)):
             for name in names:
                 if name not in block.columns:
-                    raise TableError(
-                        block.file,
-                        f"{option} {name}: there is no such column; {listed(block.columns)}",
-                    )
-        left = [name for name in block.columns if name not in (*outcome, *drop)]
-        if not left:
-            raise TableError(
-                block.file, f"no column is left to learn from beside {' and '.join(outcome)}"
-            )
-        kinds: dict[str, Kind] = {
-            name: "text" if name in category else kind_of(block, name) for name in left
-        }
-        return cls(kinds, notes=tuple(_notes(block, kinds)))
+                    problem = f"{option} {name}: there is no such column"
+                    raise TableError(block.file, f"{problem}; {listed(block.columns, name)}")
+        kinds: dict[str, Kind] = {}
+        left_out: dict[str, Kind] = {}
+        notes: list[str] = []
+        for name in block.columns:
+            if name in (*outcome, *drop):
+                continue
+            kind: Kind = "text" if name in category else kind_of(block, name)
+            asked = name in (*category, *feature)
+            reason = None if asked else names_rows(block, name, kind)
+            if reason is None:
+                kinds[name] = kind
+                notes += _notes(block, name, kind, asked=asked)
+            else:
+                left_out[name] = kind
+                notes.append(
+                    f"column {name!r} {reason}: it is left out; --feature {quote(name)} learns "
+                    "from it"
+                )
+        if not kinds:
+            also = f" ({', '.join(map(repr, left_out))} only tells rows apart)" if left_out else ""
+            beside = " and ".join(outcome)
+            problem = f"no column is left to learn from beside {beside}{also}"
+            raise TableError(block.file, problem)
+        return cls(kinds, left_out=left_out, notes=tuple(notes))
 
     @classmethod
     def of_forest(cls, forest: CensoredQuantileForest, names: list[str], file: str) -> Features:
@@ -73,7 +101,7 @@ class Features:
                 file,
                 f"there is no column {lacking[0]!r}, which the model needs"
                 + (f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else "")
-                + f"; {listed(names)}",
+                + f"; {listed(names, lacking[0])}",
             )
         return cls(
             {name: "text" if words.get(j, False) else "number" for j, name in enumerate(wanted)},
@@ -107,17 +135,14 @@ def read_features(block: Block, features: Features) -> Any:
     return pd.DataFrame(columns, copy=False)
 
 
-def _notes(block: Block, kinds: dict[str, Kind]) -> list[str]:
-    notes = []
-    for name, kind in kinds.items():
-        cells = block.column(name)
-        if cells.null_count == len(cells):
-            notes.append(f"column {name!r} is empty and cannot tell anything")
-        elif kind == "date":
-            notes.append(f"column {name!r} holds dates: used as days since 1970-01-01")
-        elif kind == "text" and len(cells) > 20 and len(cells.unique()) > 0.9 * len(cells):
-            notes.append(
-                f"column {name!r} has another text in almost every row; if it is an identifier, "
-                f"leave it out with --drop {name}"
-            )
-    return notes
+def _notes(block: Block, name: str, kind: Kind, *, asked: bool) -> Iterator[str]:
+    cells = block.column(name)
+    if cells.null_count == len(cells):
+        yield f"column {name!r} is empty and cannot tell anything"
+    elif kind == "date":
+        yield f"column {name!r} holds dates: used as days since 1970-01-01"
+    elif not asked and may_name_rows(block, name, kind):
+        yield (
+            f"column {name!r} is learned from as numbers; if it is an identifier, leave it out "
+            f"with --drop {quote(name)}"
+        )

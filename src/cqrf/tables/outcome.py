@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cqrf.tables._errors import TableError, shown
+from cqrf.tables._errors import TableError, meant, shown
 from cqrf.tables.columns import kind_of, numbers, texts
 from cqrf.tables.reading import Block
+
+if TYPE_CHECKING:
+    from cqrf.forest import CensoredQuantileForest
 
 _YES = ("1", "1.0", "true", "t", "yes", "y")
 _NO = ("0", "0.0", "false", "f", "no", "n")
@@ -33,6 +37,8 @@ class OutcomeColumns:
         Whether a censored time is an upper bound.
     skip_incomplete : bool
         Leave out rows whose time or event is missing instead of refusing them.
+    negative : bool
+        Whether right-censored times may be negative.
     """
 
     time: str
@@ -40,6 +46,7 @@ class OutcomeColumns:
     event_values: tuple[str, ...] = ()
     left: bool = False
     skip_incomplete: bool = False
+    negative: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -50,6 +57,19 @@ class OutcomeColumns:
     def censoring(self) -> str:
         """The estimator's parameter."""
         return "left" if self.left else "right"
+
+    @classmethod
+    def of_forest(cls, forest: CensoredQuantileForest) -> OutcomeColumns | None:
+        """Name the columns as those that a forest has learned from; None if it has no name."""
+        labels, target = forest.outcome_labels_, forest.target_
+        if labels.time is None:
+            return None
+        return cls(
+            labels.time,
+            labels.event,
+            left=target.mirrored,
+            negative=bool((target.observed < 0.0).any()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +82,14 @@ class Outcome:
     event : ndarray of shape (n,), bool
     kept : ndarray of shape (n,), int64
         Positions of these rows in the table, from 0.
+    notes : tuple of str
+        What a user should know about how they were read.
     """
 
     time: NDArray[np.float64]
     event: NDArray[np.bool_]
     kept: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
 
 def read_outcome(block: Block, columns: OutcomeColumns) -> Outcome:
@@ -86,17 +109,27 @@ def read_outcome(block: Block, columns: OutcomeColumns) -> Outcome:
     if columns.event == columns.time:
         raise TableError(block.file, "--time and --event name the same column", column=columns.time)
     limits, block = _limits(block, columns)
-    if kind_of(block, columns.time) in ("date", "boolean"):
+    kind = kind_of(block, columns.time, learned=False)
+    if kind in ("date", "boolean"):
         raise TableError(
             block.file,
-            f"must hold a duration or a measured value, not {kind_of(block, columns.time)}s; "
+            f"must hold a duration or a measured value, not {kind}s; "
             "for dates, compute the days since each row began",
             column=columns.time,
         )
     time = numbers(block, columns.time)
+    if not columns.left and not columns.negative and (time < 0.0).any():
+        at = int(np.argmax(time < 0.0))
+        raise block.error(
+            f"{time[at]:g} is negative, and a duration cannot be; give --negative if the times are "
+            "logarithms or the like",
+            columns.time,
+            at,
+        )
     event = np.ones(len(time), dtype=object)
+    notes: tuple[str, ...] = ()
     if columns.event is not None:
-        event = _events(block, columns)
+        event, notes = _events(block, columns)
     elif limits is not None:
         event = ~limits
     missing = np.isnan(time) | np.array([value is None for value in event], dtype=np.bool_)
@@ -108,7 +141,7 @@ def read_outcome(block: Block, columns: OutcomeColumns) -> Outcome:
     kept = np.flatnonzero(~missing)
     if not len(kept):
         raise TableError(block.file, "no row has both a time and an event")
-    return Outcome(time[kept], event[kept].astype(np.bool_), kept)
+    return Outcome(time[kept], event[kept].astype(np.bool_), kept, notes)
 
 
 def _limits(block: Block, columns: OutcomeColumns) -> tuple[NDArray[np.bool_] | None, Block]:
@@ -147,35 +180,41 @@ def _marked(cells: pa.Array, marks: str) -> NDArray[np.bool_]:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _events(block: Block, columns: OutcomeColumns) -> NDArray[np.object_]:
-    """Return True, False or None for every row."""
+def _events(block: Block, columns: OutcomeColumns) -> tuple[NDArray[np.object_], tuple[str, ...]]:
+    """Return True, False or None for every row; and what to note."""
     assert columns.event is not None
     cells = texts(block, columns.event)
     words = [None if cell is None else str(cell).strip() for cell in cells]
     present = list(dict.fromkeys(word for word in words if word is not None))
+    notes: tuple[str, ...] = ()
     if columns.event_values:
         yes = {_plain(value) for value in columns.event_values}
         unknown = [
             value for value in columns.event_values if _plain(value) not in map(_plain, present)
         ]
         if unknown:
-            raise TableError(
-                block.file,
-                f"--event-value {unknown[0]} never occurs; there are {_some(present)}",
-                column=columns.event,
-            )
+            hint = f"{meant(unknown[0], present)}there are {_some(present)}"
+            problem = f"--event-value {unknown[0]} never occurs; {hint}"
+            raise TableError(block.file, problem, column=columns.event)
         coded = {word: _plain(word) in yes for word in present}
+        others = [word for word in present if not coded[word]]
+        if len(set(map(_plain, others))) > 1:
+            notes = (
+                f"column {columns.event!r}: {_some(others)} all count as censored; competing "
+                "events are not modelled",
+            )
     else:
         coded = {word: word.lower() in _YES for word in present}
         strange = [word for word in present if word.lower() not in (*_YES, *_NO)]
         if strange:
             raise block.error(
-                f"{shown(strange[0])} is neither 1/0, true/false nor yes/no; say which value means "
-                f"that the event was seen with --event-value; there are {_some(present)}",
+                f"{shown(strange[0])} is neither 1/0, true/false nor yes/no; there are "
+                f"{_some(present)}: say which value means that the event was seen with "
+                "--event-value; all others count as censored",
                 columns.event,
                 words.index(strange[0]),
             )
-    return np.array([None if word is None else coded[word] for word in words], dtype=object)
+    return np.array([None if word is None else coded[word] for word in words], dtype=object), notes
 
 
 def _plain(value: str) -> str:

@@ -22,7 +22,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
-from cqrf.tables._errors import TableError, shown
+from cqrf.tables._errors import TableError, TableTooLarge, meant, shown
 
 # Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
 # Rows of a Parquet file that are read at once.
@@ -49,12 +49,59 @@ class Dialect:
         Encoding of the text; a byte order mark of UTF-8 is skipped.
     missing : tuple of str
         Cells that stand for a missing value.
+    thousands : str or None
+        Mark between groups of three digits.
     """
 
     delimiter: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] = MISSING
+    thousands: str | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a table is taken in: a small file may hold a large table, compressed.
+
+    Attributes
+    ----------
+    n_bytes : int
+        Bytes of the table, decompressed.
+    n_rows : int
+        Rows.
+    """
+
+    n_bytes: int
+    n_rows: int
+
+    def check_bytes(self, n_bytes: int, file: str) -> None:
+        """Refuse a table of more bytes."""
+        if n_bytes > self.n_bytes:
+            size = f"{self.n_bytes / 2**20:g} MB"
+            raise TableTooLarge(file, f"holds more than {size} when decompressed")
+
+    def check_rows(self, n_rows: int, file: str) -> None:
+        """Refuse a table of more rows."""
+        if n_rows > self.n_rows:
+            raise TableTooLarge(file, f"has more than {self.n_rows:,} rows")
+
+
+class _Counted(io.RawIOBase):
+    """A stream that ends with an error when it gives more than is allowed."""
+
+    def __init__(self, stream: IO[bytes], limits: Limits, file: str) -> None:
+        self._stream, self._limits, self._file, self._given = stream, limits, file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._stream.read(len(buffer))
+        buffer[: len(piece)] = piece
+        self._given += len(piece)
+        self._limits.check_bytes(self._given, self._file)
+        return len(piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +134,16 @@ class Block:
     def column(self, name: str) -> pa.Array:
         """Return a column, or say which columns there are."""
         if name not in self.columns:
-            raise TableError(self.file, f"there is no column {name!r}; {listed(self.columns)}")
+            problem = f"there is no column {name!r}; {listed(self.columns, name)}"
+            raise TableError(self.file, problem)
         return self.columns[name]
 
 
-def listed(names: Any) -> str:
-    """Name the columns of a table in a message."""
+def listed(names: Any, wanted: str) -> str:
+    """Name the columns of a table in a message, first the one that may have been meant."""
     names = list(names)
     more = ", ..." if len(names) > 12 else ""
-    return f"its columns are {', '.join(map(repr, names[:12]))}{more}"
+    return f"{meant(wanted, names)}its columns are {', '.join(map(repr, names[:12]))}{more}"
 
 
 @dataclass(eq=False)
@@ -115,6 +163,7 @@ class Table:
     _batches: Iterator[pa.RecordBatch]
     _dialect: Dialect
     _text: bool
+    _limits: Limits | None = None
     _next_row: int = field(default=1)
 
     def blocks(self) -> Iterator[Block]:
@@ -130,6 +179,8 @@ class Table:
                 return
             if not batch.num_rows:
                 continue
+            if self._limits is not None:
+                self._limits.check_rows(self._next_row - 1 + batch.num_rows, self.file)
             columns = dict(zip(self.names, batch.columns, strict=True))
             block = Block(self.file, columns, self._next_row, batch.num_rows, self._dialect)
             if self._text:
@@ -154,7 +205,11 @@ class Table:
 
 
 def open_table(
-    source: str | Path | IO[bytes], dialect: Dialect | None = None, *, name: str | None = None
+    source: str | Path | IO[bytes],
+    dialect: Dialect | None = None,
+    *,
+    name: str | None = None,
+    limits: Limits | None = None,
 ) -> Table:
     """Open a table; what it is shows in its first bytes.
 
@@ -166,6 +221,8 @@ def open_table(
         How a CSV file is written.
     name : str, optional
         Name for messages.
+    limits : Limits, optional
+        Most that is taken in; a larger table raises `TableTooLarge`.
 
     Returns
     -------
@@ -180,7 +237,10 @@ def open_table(
     peeked = _peekable(stream)
     start = peeked.peek(_PEEK)
     if start[:2] == b"\x1f\x8b":
-        peeked = io.BufferedReader(gzip.GzipFile(fileobj=peeked), _PEEK)
+        unpacked: Any = gzip.GzipFile(fileobj=peeked)
+        if limits is not None:
+            unpacked = _Counted(unpacked, limits, name)
+        peeked = io.BufferedReader(unpacked, _PEEK)
         try:
             start = peeked.peek(_PEEK)
         except (OSError, EOFError) as error:
@@ -189,8 +249,11 @@ def open_table(
         raise TableError(name, "the file is empty")
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "csv")
     if kind == "csv":
-        return _open_csv(peeked, start, dialect, name)
-    return _open_binary(peeked, kind, dialect, name)
+        table = _open_csv(peeked, start, dialect, name)
+    else:
+        table = _open_binary(peeked, kind, dialect, name, limits)
+    table._limits = limits
+    return table
 
 
 def _open(source: str, name: str) -> IO[bytes]:
@@ -210,16 +273,22 @@ def _peekable(stream: IO[bytes]) -> io.BufferedReader:
     return io.BufferedReader(stream, _PEEK)  # type: ignore[arg-type]
 
 
-def _open_binary(stream: IO[bytes], kind: str, dialect: Dialect, name: str) -> Table:
+def _open_binary(
+    stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: Limits | None
+) -> Table:
     # Both formats keep their table of contents at the end: a pipe is read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
     try:
         if kind == "parquet":
             file = pa.parquet.ParquetFile(stream)
+            if limits is not None:
+                _check_parquet(file, limits, name)
             schema = file.schema_arrow
             batches = file.iter_batches(batch_size=BLOCK_ROWS)
         elif stream.read(6) == b"ARROW1":
+            if limits is not None:
+                _check_feather(stream, limits, name)
             reader = pa.ipc.open_file(stream)
             schema = reader.schema
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -227,9 +296,32 @@ def _open_binary(stream: IO[bytes], kind: str, dialect: Dialect, name: str) -> T
             stream.seek(0)
             table = pa.feather.read_table(stream)
             schema, batches = table.schema, iter(table.to_batches(BLOCK_ROWS))
+    except TableTooLarge:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
     return Table(name, _distinct(schema.names, name), batches, dialect, _text=False)
+
+
+def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> None:
+    """Refuse a file that tells of too much in its table of contents."""
+    contents = file.metadata
+    limits.check_rows(contents.num_rows, name)
+    groups = range(contents.num_row_groups)
+    limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
+
+
+def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
+    """Refuse a file of too many rows, or whose numbers take too much; text cannot be foreseen."""
+    from pyarrow.dataset import IpcFileFormat
+
+    rows = IpcFileFormat().make_fragment(pa.PythonFile(stream, "r")).count_rows()
+    limits.check_rows(rows, name)
+    stream.seek(0)
+    types = pa.ipc.open_file(stream).schema.types
+    width = sum(dtype.bit_width for dtype in types if pa.types.is_primitive(dtype))
+    limits.check_bytes(rows * width // 8, name)
+    stream.seek(0)
 
 
 def _open_csv(stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str) -> Table:

@@ -121,6 +121,41 @@ def _needs_quotes(batch: pa.RecordBatch, delimiter: str) -> bool:
     return any(pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in texts)
 
 
+def spreadsheet_safe(block: dict[str, Any]) -> dict[str, Any]:
+    """Put an apostrophe before names and cells of text that a spreadsheet would run.
+
+    A cell that begins with ``=``, ``+``, ``-``, ``@`` or white space other than a blank is taken
+    for a formula; one that is a number, such as -3.5, is not.
+
+    Parameters
+    ----------
+    block : dict of str to arrays
+        Columns of a table.
+
+    Returns
+    -------
+    dict of str to arrays
+    """
+    return {_safe_text(pa.array([name]))[0].as_py(): _safe(cells) for name, cells in block.items()}
+
+
+def _safe(cells: Any) -> Any:
+    if not isinstance(cells, pa.Array):
+        return cells
+    dtype = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    if pa.types.is_string(dtype) or pa.types.is_large_string(dtype):
+        return _safe_text(cells.cast(pa.string()))
+    return cells
+
+
+def _safe_text(cells: pa.Array) -> pa.Array:
+    runs = pc.and_not(
+        pc.match_substring_regex(cells, r"^[=+\-@\t\r\n]"),
+        pc.match_substring_regex(cells, r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"),
+    )
+    return pc.if_else(runs, pc.binary_join_element_wise("'", cells, ""), cells)
+
+
 @contextlib.contextmanager
 def _binary_writer(sink: IO[bytes], kind: str) -> Iterator[Write]:
     writer: Any = None

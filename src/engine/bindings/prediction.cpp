@@ -12,6 +12,7 @@
 #include <optional>
 #include <variant>
 
+#include "../prediction/calibration.hpp"
 #include "../prediction/grid_curve.hpp"
 #include "../prediction/little_bags.hpp"
 #include "../prediction/permuted.hpp"
@@ -430,6 +431,21 @@ class Weights {
     return to_numpy(std::move(means));
   }
 
+  // The level at which every row comes to its own time, (m,), and how much it counts in every class
+  // of levels, (m, classes).
+  nb::tuple calibration(Vector<double> times, std::size_t n_classes, double least_censoring,
+                        const Censoring& censoring, int n_threads, std::size_t block_size) const {
+    const std::size_t m = rows();
+    require(times.size() == m, "one time per row is needed");
+    std::vector<double> levels(m, kNaN);
+    std::vector<double> weights(m * n_classes, kNaN);
+    run(CalibrationAnswer{target_.get(), view(times), n_classes, least_censoring, levels.data(),
+                          weights.data()},
+        censoring, n_threads, block_size);
+    return nb::make_tuple(to_numpy(std::move(levels)),
+                          to_numpy(std::move(weights), {m, n_classes}));
+  }
+
   // (indptr, time index, S, G, G everywhere): the steps of all rows, one after the other.
   nb::tuple curves(const Censoring& censoring, int n_threads, std::size_t block_size) const {
     std::vector<CurveAnswer::Row> found(rows());
@@ -669,6 +685,9 @@ void bind_prediction(nb::module_& module) {
            nb::arg("censoring"), nb::arg("n_threads"), nb::arg("block_size"))
       .def("restricted_mean", &Weights::restricted_mean, nb::arg("horizon"), nb::arg("mirrored"),
            nb::arg("censoring"), nb::arg("n_threads"), nb::arg("block_size"))
+      .def("calibration", &Weights::calibration, nb::arg("times"), nb::arg("n_classes"),
+           nb::arg("least_censoring"), nb::arg("censoring"), nb::arg("n_threads"),
+           nb::arg("block_size"))
       .def("curves", &Weights::curves, nb::arg("censoring"), nb::arg("n_threads"),
            nb::arg("block_size"))
       .def("matrix", &Weights::matrix, nb::arg("n_threads"), nb::arg("block_size"));

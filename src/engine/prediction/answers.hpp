@@ -140,7 +140,8 @@ class LevelGridAnswer {
   double* values_;
 };
 
-// E[min(T, h)] = t_1 + the integral of S from t_1 to h; mirrored, E[max(T, h)].
+// E[min(T, h)] = t + the integral of S from t to h, for a time t before which S is one; mirrored,
+// E[max(T, h)], where what is left of S lies at the last of all times.
 struct RestrictedMeanAnswer {
   const TargetView& target;
   double horizon;
@@ -152,52 +153,42 @@ struct RestrictedMeanAnswer {
   void take(std::size_t row, const Curve& curve, const CensoringCurve&, Worker&) const {
     const auto& steps = curve.steps;
     const double first = target.times[steps.front().time];
-    if (mirrored) {
-      // max(T, h) = h + the time by which T is beyond h; the last time takes what mass is left.
-      double mean = std::max(horizon, first);
-      for (std::size_t k = 0; k + 1 < steps.size(); ++k)
-        mean += curve.survival[k] * length(steps, k, horizon, target.times[steps.back().time]);
-      means[row] = mean;
-      return;
+    const double begin = mirrored ? std::max(horizon, first) : std::min(horizon, first);
+    const double end = mirrored ? target.times.back() : horizon;
+    double mean = begin;
+    // Where S is zero, nothing comes to it, however far the end is.
+    for (std::size_t k = 0; k < steps.size() && curve.survival[k] > 0; ++k) {
+      const double from = std::max(target.times[steps[k].time], begin);
+      const double to = k + 1 < steps.size() ? std::min(target.times[steps[k + 1].time], end) : end;
+      mean += curve.survival[k] * std::max(0.0, to - from);
     }
-    double mean = std::min(horizon, first);
-    for (std::size_t k = 0; k + 1 < steps.size(); ++k)
-      mean += curve.survival[k] * length(steps, k, first, horizon);
-    const double last = target.times[steps.back().time];
-    if (horizon > last) mean += curve.survival.back() * (horizon - last);
     means[row] = mean;
-  }
-
-  // The part of [t_k, t_{k+1}) that lies in [low, high].
-  double length(std::span<const Step> steps, std::size_t k, double low, double high) const {
-    const double begin = std::max(target.times[steps[k].time], low);
-    const double end = std::min(target.times[steps[k + 1].time], high);
-    return std::max(0.0, end - begin);
   }
 };
 
-// The same from the curve on levels or ranks: h less the sum of (h - t)^+ over the jumps of S at t,
-// times its falls there; mirrored, h and the sum of (t - h)^+, where the last time takes what is
-// left of S. Beyond all times S stays as it is: h is moved to them first, and what is summed is
-// divided by its largest value, so that single precision is enough for times of any size.
+// The same from the curve on levels or ranks: the sum of min(t, h), or max(t, h), over the jumps of
+// S at t, times its falls there, and what is left of S times that of the last time. Of a horizon
+// behind all times, what is left takes the rest. Times are counted from their median: far ones must
+// not take the digits of the others. What is summed is divided by its largest value, so that single
+// precision is enough for times of any size.
 class LevelMeanAnswer {
  public:
   // Of a curve on these levels, without cells if mirrored, or on ranks, where there are none.
   LevelMeanAnswer(const TargetView& target, const Levels* levels, double horizon, bool mirrored,
                   double* means)
       : mirrored_(mirrored),
-        horizon_(mirrored ? std::max(horizon, target.times.front())
-                          : std::min(horizon, target.times.back())),
-        beyond_(mirrored ? 0 : horizon - horizon_),
-        scale_(distance(mirrored ? target.times.back() : target.times.front())),
+        horizon_(horizon),
+        middle_(cut(target.times[target.time_index[target.time_index.size() / 2]])),
+        scale_(std::max(middle_ - cut(target.times.front()), cut(target.times.back()) - middle_)),
+        beyond_(mirrored ? 0 : std::max(0.0, horizon - target.times.back())),
         means_(means) {
     const std::size_t n = target.time_index.size();
     values_.at.resize(n, 0.0);
     for (std::size_t rank = 0; scale_ > 0 && rank < n; ++rank)
-      values_.at[rank] = distance(target.times[target.time_index[rank]]) / scale_;
+      values_.at[rank] = (cut(target.times[target.time_index[rank]]) - middle_) / scale_;
     if (levels) set_levels(target, *levels);
     values_.tolerance = kTolerance;
-    values_.counts_rest = mirrored || beyond_ > 0;
+    values_.counts_rest = !mirrored && horizon >= target.times.back();
   }
 
   struct Worker {};
@@ -205,10 +196,8 @@ class LevelMeanAnswer {
   template <class Whole>
   void take(std::size_t row, Whole& curve, Curve&, Worker&) const {
     double left;
-    std::size_t last;
-    const double sum = curve.sum_of_falls(values_, left, last);
-    means_[row] = mirrored_ ? horizon_ + scale_ * (sum + left * values_.at[last])
-                            : horizon_ - scale_ * sum + left * beyond_;
+    const double sum = curve.sum_of_falls(values_, left);
+    means_[row] = middle_ + scale_ * (sum + left * values_.at.back()) + left * beyond_;
   }
 
  private:
@@ -217,8 +206,8 @@ class LevelMeanAnswer {
   // 3e-5.
   static constexpr double kTolerance = 5e-6;
 
-  double distance(double time) const {
-    return std::max(0.0, mirrored_ ? time - horizon_ : horizon_ - time);
+  double cut(double time) const {
+    return mirrored_ ? std::max(time, horizon_) : std::min(time, horizon_);
   }
 
   void set_levels(const TargetView& target, const Levels& levels) {
@@ -271,8 +260,9 @@ class LevelMeanAnswer {
   LevelValues values_;
   bool mirrored_;
   double horizon_;
-  double beyond_;  // how far h lies behind the last time
+  double middle_;  // the median, cut at the horizon
   double scale_;
+  double beyond_;  // how far h lies behind the last time
   double* means_;
 };
 

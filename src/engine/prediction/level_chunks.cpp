@@ -23,15 +23,15 @@ void LevelCurve::want_around(double probability) {
   const double before = chunk_before_[chunk];
   const double place = (before - probability) / (before - chunk_before_[chunk + 1]);
   if (!pays_to_divide(chunk) || !(place >= 0 && place <= 1)) return want_chunk(chunk);
-  const auto [first, end] = levels_in(chunk);
+  const Range all = levels_in(chunk);
   const auto whole_vectors_to = [&](double to) {
     const double levels = std::max(0.0, to) * static_cast<double>(chunk_size());
-    return first + static_cast<std::size_t>(levels) / kEight * kEight;
+    return all.begin + static_cast<std::size_t>(levels) / kEight * kEight;
   };
   if (place < 0.5)
-    want(chunk, {first, std::min(end, whole_vectors_to(place + kAround) + kEight)});
+    want(chunk, {all.begin, std::min(all.end, whole_vectors_to(place + kAround) + kEight)});
   else
-    want(chunk, {whole_vectors_to(place - kAround), end});
+    want(chunk, {whole_vectors_to(place - kAround), all.end});
 }
 
 // Whether leaves have so many members in a chunk that some of them are sooner added up than all.

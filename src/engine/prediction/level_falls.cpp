@@ -1,23 +1,29 @@
 // Sums over all jumps of a curve on levels.
 #include <algorithm>
+#include <cmath>
 
 #include "level_kernels.hpp"
 #include "levels.hpp"
 
 namespace cqrf {
 
-// Fills the chunks in which a sum of falls takes more than the sums of their cells.
-void LevelCurve::fill_where(const LevelValues& values) {
+// How many chunks there are before S may fall as it likes: behind them, all values are the last.
+std::size_t LevelCurve::counting_chunks(const LevelValues& values) const {
+  std::size_t end = n_chunks();
+  while (!values.counts_rest && end > 0 &&
+         values.at[first_rank((end - 1) * chunk_size())] == values.at.back())
+    --end;
+  return end;
+}
+
+// Fills the chunks before the end in which a sum of falls takes more than the sums of their cells.
+void LevelCurve::fill_where(const LevelValues& values, std::size_t end) {
   add_cells();
   multiply(0);
   const auto heaviest = std::ranges::max_element(chunk_weight_);
   want_chunk(static_cast<std::size_t>(heaviest - chunk_weight_.begin()));
   fill_wanted();
   const double rows = rows_by_weight();
-  // Where values are zero, and what is left of S does not count, S may be anything.
-  std::size_t end = n_chunks();
-  while (!values.counts_rest && end > 0 && values.at[first_rank((end - 1) * chunk_size())] == 0)
-    --end;
   for (std::size_t k = 0; k < end; ++k) {
     const double fall = chunk_before_[k] * (1 - chunk_product_[k]);
     if (fall * values.in_cell[k].bend > values.tolerance ||
@@ -41,20 +47,16 @@ double LevelCurve::fall_times_value(std::size_t cell, const LevelValues& values)
   return (1 - chunk_product_[cell]) * (value.middle + value.slope * place);
 }
 
-double LevelCurve::sum_of_falls(const LevelValues& values, double& left, std::size_t& last) {
+double LevelCurve::sum_of_falls(const LevelValues& values, double& left) {
+  const std::size_t end = counting_chunks(values);
   if (cells_)
-    fill_where(values);
+    fill_where(values, end);
   else
     fill_all();
   multiply(0);
   want_doubtful_levels(0);
-  std::size_t end = n_levels_;
-  if (!cells_) {
-    while (weight(end - 1) == 0) --end;
-    lookup_.want(end - 1);
-  }
-  falls_.resize(n_chunks());
-  for (std::size_t k = 0; k < n_chunks(); ++k) {
+  falls_.resize(end);
+  for (std::size_t k = 0; k < end; ++k) {
     if (!known_[k].any()) {
       falls_[k] = fall_times_value(k, values);
       continue;
@@ -75,16 +77,14 @@ double LevelCurve::sum_of_falls(const LevelValues& values, double& left, std::si
   lookup_.look_up(leaves_);
   settle_doubts();
   multiply(0);
-  for (const std::uint32_t level : lookup_.levels()) falls_[level / chunk_size()] = kUnknown;
+  for (const std::uint32_t level : lookup_.levels())
+    if (level / chunk_size() < end) falls_[level / chunk_size()] = std::nan("");
   double sum = 0;
-  for (std::size_t k = 0; k < n_chunks(); ++k) {
-    if (falls_[k] == kUnknown) falls_[k] = sum_of_falls_in(k, values);
+  for (std::size_t k = 0; k < end; ++k) {
+    if (std::isnan(falls_[k])) falls_[k] = sum_of_falls_in(k, values);
     sum += chunk_before_[k] * falls_[k];
   }
-  left = chunk_before_.back();
-  if (cells_) return sum;
-  last = first_rank(end) - 1;
-  while (weight_of(last) == 0) --last;
+  left = chunk_before_[end];
   return sum;
 }
 

@@ -67,7 +67,7 @@ struct LevelValues {
   std::vector<float> spread;  // largest minus smallest value in each level
   std::vector<Line> in_cell;  // or empty, where there are no cells
   double tolerance;           // falls of S times spreads or bends that may be neglected
-  bool counts_rest;           // whether what is left of S is used
+  bool counts_rest;           // whether S behind all times is used
 };
 
 // Scratch of one worker, made anew for every test point.
@@ -92,9 +92,9 @@ class LevelCurve {
   // Sets S after the first `ranks[j]` ranks, for all of them.
   void survival_after(std::span<const std::size_t> ranks, double* survival);
 
-  // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the
-  // end, and, without cells, the last rank that has weight.
-  double sum_of_falls(const LevelValues& values, double& left, std::size_t& last);
+  // The sum of the values at the jumps of S, times its falls there, as far as S counts. Sets what
+  // is left of it.
+  double sum_of_falls(const LevelValues& values, double& left);
 
  private:
   static constexpr double kUnknown = -1;
@@ -167,7 +167,8 @@ class LevelCurve {
   double counting(double survival, std::size_t& next) const;
   void want_doubtful_levels(double least);
   void settle_doubts();
-  void fill_where(const LevelValues& values);
+  std::size_t counting_chunks(const LevelValues& values) const;
+  void fill_where(const LevelValues& values, std::size_t end);
   double fall_times_value(std::size_t cell, const LevelValues& values) const;
   double sum_of_falls_in(std::size_t chunk, const LevelValues& values) const;
   void find_parts(std::span<const double> probabilities, double least);
@@ -231,7 +232,7 @@ class LevelCurve {
   std::vector<LevelWindow> windows_;
   std::vector<std::size_t> window_of_;  // by part
   std::vector<std::size_t> crossings_;  // the same, places at which S falls to the probability
-  std::vector<double> falls_;           // sums of falls in each chunk, by S before it
+  std::vector<double> falls_;  // sums of falls in each chunk, by S before it; NaN where not known
   // Levels that are split, one place each.
   struct Split {
     std::size_t rank;  // the first one behind

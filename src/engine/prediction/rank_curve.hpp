@@ -47,11 +47,9 @@ class RankCurve {
   void survival_after(std::span<const std::size_t> ranks, double* survival) {
     whole_.survival_after(ranks, survival);
   }
-  // The sum of the values at the jumps of S, times its falls there. Sets what is left of S at the
-  // end, and the last rank that has weight.
-  double sum_of_falls(const LevelValues& values, double& left, std::size_t& last) const {
+  // The sum of the values at the jumps of S, times its falls there. Sets what is left of S.
+  double sum_of_falls(const LevelValues& values, double& left) const {
     left = whole_.survival_behind();
-    last = weights_.rank(weights_.size - 1);
     return whole_.sum_of_falls(values.at);
   }
 

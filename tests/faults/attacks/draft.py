@@ -108,13 +108,16 @@ def unpack(draft: Draft) -> np.ndarray:
 
 
 def to_version(draft: Draft, version: int) -> None:
-    """Turn a file of version 3 into one of version 2, or say that it is one of version 1."""
+    """Turn a file of version 4 into one of version 3 or 2, or say that it is one of version 1."""
+    del draft.header["outcome_labels"]
+    draft.version = version
+    if version == 3:
+        return
     ranks = unpack(draft)
     for name in ("members_block", "members_block_high", "block_counts"):
         draft.arrays.pop(name, None)
     draft.arrays["members"] = ranks.astype("<u4")
     del draft.header["params"]["time_resolution"]
-    draft.version = version
 
 
 def to_block_bytes(draft: Draft) -> None:

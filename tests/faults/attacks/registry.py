@@ -61,10 +61,10 @@ def magic_of_a_text_transfer(draft):
     draft.magic = b"\x89cqrf\n\x1a\x01"
 
 
-@attack("version 4 is unknown")
+@attack("version 5 is unknown")
 def future_version(draft):
     """The file of a later release."""
-    draft.version = 4
+    draft.version = 5
 
 
 @attack("version 0 is unknown")
@@ -120,6 +120,14 @@ def version_2_with_block_counts(draft):
     """A file of version 2 with an array of version 3."""
     to_version(draft, 2)
     put_behind(draft, "members", "block_counts", np.zeros((1, 1), "<u2"))
+
+
+@attack("version 3 has no outcome_labels")
+def version_3_with_labels(draft):
+    """A file of version 3 that knows what its outcome is called."""
+    labels = draft.header["outcome_labels"]
+    to_version(draft, 3)
+    draft.header["outcome_labels"] = labels
 
 
 @attack("member out of range")
@@ -494,7 +502,7 @@ set_key("time_resolution cannot", [8192], PARAMS, "time_resolution")
 set_key("max_bins must be", 1000, PARAMS, "max_bins")
 set_key("categorical_features cannot", [None], PARAMS, "categorical_features")
 set_key("categorical_features cannot", {"a": 1}, PARAMS, "categorical_features")
-set_key("n_jobs must be within", 10**6, PARAMS, "n_jobs")
+set_key("n_jobs must be at most 1024", 10**6, PARAMS, "n_jobs")
 set_key("n_jobs must not be 0", 0, PARAMS, "n_jobs")
 set_key("random_state must lie", -1, PARAMS, "random_state")
 set_key("random_state cannot", "numpy.random", PARAMS, "random_state")
@@ -962,3 +970,15 @@ def member_twice(draft):
 def last_leaf_too_short(draft):
     """The last leaf of a tree ends before its last member."""
     draft.arrays["leaf_start"][draft.arrays["leaf_offset"][1] - 1] -= 1
+
+
+# What the outcome is called.
+
+set_key("outcome_labels must have the keys", None, "outcome_labels")
+set_key("outcome_labels must have the keys", {}, "outcome_labels")
+set_key("outcome_labels must have the keys", ["week", "arrest", "weeks"], "outcome_labels")
+set_key("outcome_labels must have the keys", "x", "outcome_labels", "colour")
+set_key("time must be a text or None", 52, "outcome_labels", "time")
+set_key("event must be a text or None", ["died"], "outcome_labels", "event")
+set_key("unit must be a text or None", False, "outcome_labels", "unit")
+set_key("unit must have at most 200 characters", "x" * 201, "outcome_labels", "unit")

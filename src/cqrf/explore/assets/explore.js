@@ -7,6 +7,7 @@
   let pinned = null;
   let busy = false;
   let again = false;
+  let failed = false;
 
   function format(value) {
     const digits = Math.abs(value) >= 1e4 ? {} : { useGrouping: false };
@@ -24,7 +25,9 @@
   }
 
   async function post(path, body, headers) {
-    const response = await fetch(path, { method: "POST", body, headers });
+    const response = await fetch(path, { method: "POST", body, headers }).catch(() => {
+      throw new Error("There is no answer. Is the program still running?");
+    });
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error);
     return answer;
@@ -38,6 +41,8 @@
       try {
         const request = JSON.stringify({ values: values(), pinned });
         const answer = await post("predict", request, { "Content-Type": "application/json" });
+        if (failed) say("");
+        failed = false;
         document.getElementById("figure").innerHTML = answer.figure;
         document.getElementById("tiles").replaceChildren(...answer.tiles.map((tile) => {
           const box = document.createElement("div");
@@ -49,7 +54,8 @@
           return box;
         }));
       } catch (error) {
-        say("No answer: " + error.message + " Is the program still running?");
+        failed = true;
+        say(error.message);
       }
     } while (again);
     busy = false;
@@ -78,6 +84,7 @@
       link.download = file.name.replace(/\.[^.]*$/, "") + "_predicted.csv";
       link.textContent = "Download all as CSV";
       preview.prepend(link);
+      dispatchEvent(new Event("resize"));
     } catch (error) {
       say(error.message);
     }

@@ -105,6 +105,16 @@
     marks.forEach((mark) => { mark.style.display = on ? "none" : ""; });
   });
 
+  // Tables that are wider than their place say so.
+  function showHints() {
+    document.querySelectorAll(".wide").forEach((wide) => {
+      wide.previousElementSibling.hidden = wide.scrollWidth <= wide.clientWidth + 1;
+    });
+  }
+  showHints();
+  addEventListener("resize", showHints);
+  document.addEventListener("toggle", showHints, true);
+
   // A page that is printed shows the tables behind its charts too.
   addEventListener("beforeprint", () =>
     document.querySelectorAll("details").forEach((d) => { d.open = true; }));
