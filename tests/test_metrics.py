@@ -262,6 +262,20 @@ class TestCensoredPinballLoss:
             time, predicted, LEVELS, event=np.ones(60), train=train
         )
 
+    @pytest.mark.parametrize("score", [censored_pinball_loss, d2_censored_pinball_score])
+    def test_levels_beyond_the_horizon_are_named(self, score):
+        time, event, predicted = draw(6)
+        predicted[:, 1:] = [4.0, np.inf]
+        predicted[0, 1] = 1.0
+        with pytest.warns(
+            UndefinedMetricWarning, match=r"levels 0\.9: all .* horizon 2$"
+        ) as caught:
+            score(time, predicted, LEVELS, event=event, horizon=2.0)
+        assert caught[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            score(time, predicted[:, :2], LEVELS[:2], event=event, horizon=2.0)
+
 
 class TestD2:
     @pytest.mark.parametrize("weighted", [False, True])

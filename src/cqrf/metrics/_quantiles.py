@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import d2_pinball_score
 
 from cqrf._checks import check_quantiles
@@ -93,7 +95,8 @@ def censored_pinball_loss(
 
     Predictions beyond the horizon h count as h, and rows that are still at risk there are known.
     A level is scored only as far as its quantiles lie before h: where they do not, any prediction
-    beyond h is as good as another (`quantile_calibration` counts the rows of each level).
+    beyond h is as good as another. Levels at which no prediction lies before h are named in a
+    warning, and `quantile_calibration` counts the rows of the others.
 
     Parameters
     ----------
@@ -141,6 +144,7 @@ def censored_pinball_loss(
         warn_undefined("censored_pinball_loss", _NO_WEIGHT)
         return combine(np.full(len(levels), np.nan), multioutput)
     time, weight, predicted = found
+    _warn_unreached("censored_pinball_loss", scored, predicted, levels)
     return combine(mean_by_level(pinball(time, predicted, levels), weight), multioutput)
 
 
@@ -193,6 +197,7 @@ def d2_censored_pinball_score(
         warn_undefined("d2_censored_pinball_score", _NO_WEIGHT)
         return combine(np.full(len(levels), np.nan), multioutput)
     time, weight, predicted = found
+    _warn_unreached("d2_censored_pinball_score", scored, predicted, levels)
     plain = (weight == weight[0]).all()
     scores = [
         d2_pinball_score(time, q, sample_weight=None if plain else weight, alpha=level)
@@ -217,6 +222,19 @@ def _cut(
         row, column = np.argwhere(np.isinf(predicted))[0]
         raise ValueError(f"y_pred must be finite; row {row} has {predicted[row, column]}")
     return scored.cut(scored.time), weight, predicted
+
+
+def _warn_unreached(score: str, scored: Scored | None, predicted: Array, levels: Array) -> None:
+    """Say on behalf of a public score at which levels no prediction lies before the horizon."""
+    assert scored is not None
+    beyond = levels[(predicted == scored.horizon).all(axis=0)]
+    if beyond.size and (scored.train.event == 0).any():
+        warnings.warn(
+            f"{score} says nothing of the levels {', '.join(f'{level:g}' for level in beyond)}: "
+            f"all predictions lie beyond the horizon {scored.horizon:g}",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
 
 
 def interval_coverage(

@@ -208,7 +208,8 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
             f"{subject.words.censoring_differs} between kinds of "
             f"rows ({_p(p_value)}). The forest accounts for it; the scores on this page, which "
             f"weight all rows by one curve of {subject.words.censoring}, do so only in part: read "
-            "loss, calibration and coverage with care.",
+            "Brier scores, losses, calibration and coverage with care, and look at the log score, "
+            "which needs no weights.",
         )
 
 
