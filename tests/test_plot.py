@@ -372,7 +372,8 @@ class TestImportance:
         found = forest.oob_importance([0.25, 0.5, 0.75], random_state=0)
         display = ImportanceDisplay(found).plot()
         assert len(display.lines_) == 3
-        assert display.ax_.get_xlabel().startswith("increase of the out-of-bag loss, up to ")
+        horizon = f"(horizon {forest.horizon_:g})"
+        assert display.ax_.get_xlabel() == f"increase of the out-of-bag loss {horizon}"
         names = [text.get_text() for text in display.ax_.get_yticklabels()]
         assert names == [found.feature_names[j] for j in display.order_]
         assert names[-1] == "dose"
@@ -388,7 +389,7 @@ class TestImportance:
             display.lines_[0].lines[0].get_xdata(), found.mean[display.order_]
         )
         np.testing.assert_array_equal(display.order_, np.argsort(-found.mean))
-        assert display.ax_.get_xlabel() == f"score lost without it, up to {forest.horizon_:g}"
+        assert display.ax_.get_xlabel() == f"score lost without it (horizon {forest.horizon_:g})"
         assert display.ax_.get_legend() is None
         assert display.ax_.xaxis.get_major_formatter()(0.125) == "12.5%"
 
