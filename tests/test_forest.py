@@ -764,8 +764,11 @@ class TestWithoutCensoring:
         assert model.score(X, TIME, sample_weight=s) == pytest.approx(expected, abs=0.003)
 
 
-def slow_score(model, survival, time, event, sample_weight=None, horizon=None):
-    """1 - IBS / IBS of Kaplan-Meier, by loops over rows and times; all as under right censoring."""
+def slow_score(model, survival, time, event, sample_weight=None, horizon=None, own=None):
+    """1 - IBS / IBS of Kaplan-Meier, by loops over rows and times; all as under right censoring.
+
+    `own` are the training rows that are scored out-of-bag, each beside the curve of all others.
+    """
     target = model.target_
     sign = -1.0 if target.mirrored else 1.0
     # Left censored times were the negated ones.
@@ -773,16 +776,18 @@ def slow_score(model, survival, time, event, sample_weight=None, horizon=None):
     h = model.horizon_ if horizon is None else horizon
     times = scoring_times(target, h)
     before = twins.censoring_before(*train)
-    t, *_, S, _, _ = twins.kaplan_meier(*train)
+    left_out = [[]] * len(time) if own is None else [[i] for i in own]
+    curves = [twins.kaplan_meier(*(np.delete(v, rows) for v in train)) for rows in left_out]
     s = np.ones(len(time)) if sample_weight is None else sample_weight
     scores = []
     for k, at in enumerate(times):
-        # P(T > t) is 1 - P(-T >= -t).
-        reached = t < -at if target.mirrored else t <= at
-        marginal = ([1.0, *S[reached]])[-1]
-        marginal = 1 - marginal if target.mirrored else marginal
         errors = np.zeros((len(time), 2))
         for i, (y, seen) in enumerate(zip(sign * time, event, strict=True)):
+            t, *_, S, _, _ = curves[i]
+            # P(T > t) is 1 - P(-T >= -t).
+            reached = t < -at if target.mirrored else t <= at
+            marginal = ([1.0, *S[reached]])[-1]
+            marginal = 1 - marginal if target.mirrored else marginal
             weight, come = twins.known_by(sign * at, y, seen, before, including=not target.mirrored)
             later = come if target.mirrored else not come
             errors[i] = weight * (np.array([survival[i, k], marginal]) - later) ** 2
@@ -838,13 +843,14 @@ class TestScore:
         times = scoring_times(model.target_, model.horizon_)
         survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
         assert np.isfinite(survival).all()
-        expected = slow_score(model, survival, TIME, EVENT)
+        own = np.arange(120)
+        expected = slow_score(model, survival, TIME, EVENT, own=own)
         np.testing.assert_allclose(model.oob_score(), expected, rtol=1e-11)
         cut = scoring_times(model.target_, 3.0)
         survival = model.target_.by_row(model._oob_estimation().curve("survival", cut), np.nan)
         np.testing.assert_allclose(
             model.oob_score(horizon=3.0),
-            slow_score(model, survival, TIME, EVENT, horizon=3.0),
+            slow_score(model, survival, TIME, EVENT, horizon=3.0, own=own),
             rtol=1e-11,
         )
         # Rows that were trained on flatter the forest.
@@ -859,7 +865,8 @@ class TestScore:
         survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
         kept = ~np.isnan(survival[:, 0])
         assert 60 < kept.sum() < 119
-        expected = slow_score(model, survival[kept], TIME[kept], EVENT[kept], s[kept])
+        rows = survival[kept], TIME[kept], EVENT[kept], s[kept]
+        expected = slow_score(model, *rows, own=np.flatnonzero(kept))
         np.testing.assert_allclose(model.oob_score(), expected, rtol=1e-11)
 
     def test_out_of_bag_needs_rows_that_are_left_out(self, forest):
@@ -872,7 +879,7 @@ class TestScore:
 
     def test_nothing_happens_up_to_the_horizon(self, forest):
         for h in (TIME.min(), TIME.min() - 1.0):
-            with pytest.warns(UndefinedMetricWarning, match=f"by {h}"):
+            with pytest.warns(UndefinedMetricWarning, match=f"horizon {h:g} .* makes no error"):
                 assert np.isnan(forest.score(X_TEST, np.ones(25), np.zeros(25), horizon=h))
 
     def test_plain_times_are_not_taken_for_events(self, forest):

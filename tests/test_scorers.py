@@ -368,6 +368,33 @@ class TestUno:
             np.testing.assert_allclose(found, theirs, rtol=1e-12)
 
 
+class TestConcordanceOfLimits:
+    def test_left_censored_values_are_ranked_above_the_horizon(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(size=(400, 2))
+        value = np.exp(X[:, 0] + 0.2 * rng.normal(size=400))
+        time, event = np.maximum(value, 1.3), value > 1.3
+        y = Surv.from_arrays(event, time)
+        forest = CensoredQuantileForest(50, censoring="left", random_state=0).fit(X[:200], y[:200])
+        # One limit for all: E[min(T, h)] is the same for everybody.
+        assert forest.horizon_ == 1.3
+        for name in ("concordance", "concordance_ipcw"):
+            assert SCORERS[name](forest, X[200:], y[200:]) > 0.75
+
+
+class TestFewRows:
+    def test_nothing_is_said_of_hardly_an_interval(self, forest):
+        # At a horizon that few intervals reach.
+        early = make_quantile_scorer("coverage", horizon=float(np.quantile(TIME, 0.02)))
+        with pytest.warns(UndefinedMetricWarning, match="hardly a prediction"):
+            assert np.isnan(early(forest, X_TEST, Y_TEST))
+
+    def test_where_all_times_are_the_same_nothing_is_explained(self):
+        with pytest.warns(UndefinedMetricWarning, match="all times are the same"):
+            found = d2_censored_pinball_score([5.0, 5.0], [5.0, 5.0], 0.5)
+        assert np.isnan(found)
+
+
 class TestScorers:
     def expected(self, name, model, horizon, s):
         options = {"train": model.target_, "horizon": horizon, "sample_weight": s}

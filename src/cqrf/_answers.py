@@ -17,7 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cqrf import _engine
 from cqrf._binning import Binner
 from cqrf._blocks import in_row_blocks
-from cqrf._brier import Skill, integrated_errors, kaplan_meier_survival, scoring_times
+from cqrf._brier import (
+    Skill,
+    integrated_errors,
+    kaplan_meier_survival,
+    reference_curves,
+    scoring_times,
+)
 from cqrf._checks import check_choice, check_int, check_quantiles, check_same_rows
 from cqrf._estimation import (
     CENSORING_CURVES,
@@ -477,7 +483,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
                 scored.take(rows), estimation.curve("survival", times), times
             ),
         )
-        return self._skill(errors, scored, times).share
+        everybody = kaplan_meier_survival(target, times)
+        return self._skill(errors, scored, times, everybody).share
 
     def oob_score(self, *, horizon: float | str = "auto") -> float:
         """Compute the `score` of the training rows, each by the trees that did not draw it.
@@ -490,7 +497,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
         Returns
         -------
         float
-            As in `score`. Rows that every tree has drawn are left out.
+            As in `score`. Rows that every tree has drawn are left out. Up to 2,000 rows the
+            Kaplan-Meier curve, too, is made without the row that it is compared for.
         """
         check_is_fitted(self)
         scored = Scored.of_training(self.target_, horizon)
@@ -501,17 +509,24 @@ class FittedForest(RegressorMixin, BaseEstimator):
             raise ValueError("no row was left out by any tree; grow more trees")
         scored = scored.take(answered)
         errors = integrated_errors(scored, survival[answered], times)
-        return self._skill(errors, scored, times).share
+        shape = (self.target_.n, len(times))
+        everybody = np.broadcast_to(reference_curves(self.target_, times), shape)[answered]
+        return self._skill(errors, scored, times, everybody).share
 
     def _skill(
-        self, errors: NDArray[np.float64], scored: Scored, times: NDArray[np.float64]
+        self,
+        errors: NDArray[np.float64],
+        scored: Scored,
+        times: NDArray[np.float64],
+        everybody: NDArray[np.float64],
     ) -> Skill:
-        """Compare errors of rows with those of the Kaplan-Meier curve of the training data."""
-        reference = integrated_errors(scored, kaplan_meier_survival(self.target_, times), times)
+        """Compare errors of rows with those of Kaplan-Meier curves, shape (g,) or (m, g)."""
+        reference = integrated_errors(scored, everybody, times)
         skill = Skill.of(errors, reference, scored.sample_weight)
         if np.isnan(skill.share):
             warnings.warn(
-                f"score is undefined: no row is known to have its event by {scored.horizon}",
+                "score is undefined: up to the horizon "
+                f"{scored.horizon:g} the Kaplan-Meier curve makes no error that could be saved",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
@@ -544,7 +559,8 @@ class FittedForest(RegressorMixin, BaseEstimator):
         target = self.target_
         if target.mirrored:
             raise ValueError(
-                "under left censoring there is no risk of events to come: rank by predict_rmst"
+                "under left censoring there is no risk of events to come: rank by predict_rmst, "
+                "with the largest time as its horizon"
             )
         times, counts = representative_times(target, read_horizon(horizon, target))
         return self._by_blocks(
@@ -726,8 +742,8 @@ def warn_beyond_record(
         return
     which = "before the first" if target.mirrored else "beyond the last"
     warnings.warn(
-        f"{name} reach{'es' if len(times) == 1 else ''} {which} time of the training record, "
-        f"{end:g}: from there on the curve is carried on unchanged",
+        f"{name} {'reaches' if name == 'horizon' else 'reach'} {which} time of the training "
+        f"record, {end:g}: from there on the curve is carried on unchanged",
         stacklevel=stacklevel,
     )
 

@@ -13,6 +13,9 @@ from cqrf._checks import check_choice, numbers_from_objects, unmask
 from cqrf._ipcw import Scored
 from cqrf.target import Target, check_time, marginal_curves, parse_outcome
 
+# What fewer rows than that, or a smaller share of them, tell is not told.
+_FEWEST_ROWS, _LEAST_SHARE = 10, 0.05
+
 
 def check_predictions(
     name: str, values: Any, n_rows: int, n_columns: int = 1, *, finite: bool = False
@@ -64,6 +67,11 @@ def check_curves(
 def count_rows(scored: Scored | None, y: Any) -> int:
     """Count the rows of an outcome, also where no score is defined."""
     return len(parse_outcome(y)[0]) if scored is None else len(scored.time)
+
+
+def enough(n_used: Any, n_rows: int) -> Any:
+    """Say whether so many of the rows, a number or an array of them, are enough to judge by."""
+    return n_used >= max(_FEWEST_ROWS, _LEAST_SHARE * n_rows)
 
 
 def check_bound(name: str, values: Any, n_rows: int) -> NDArray[np.float64]:

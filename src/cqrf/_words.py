@@ -26,6 +26,8 @@ class Words:
         Before the bound of a quantile that is not identified.
     scored : str
         How far is scored; braces stand for the horizon.
+    share_before : str
+        Head of a column of shares below a quantile.
     event, events : str
         Of a row whose outcome is known, and of many.
     events_counted : str
@@ -75,6 +77,7 @@ class Words:
     quantiles: str
     bound: str
     scored: str
+    share_before: str
     event: str
     events: str
     events_counted: str
@@ -121,6 +124,7 @@ TIMES = Words(
     quantiles="times",
     bound="beyond",
     scored="scored up to {}",
+    share_before="events before",
     event="event",
     events="events",
     events_counted="events",
@@ -171,6 +175,7 @@ VALUES = Words(
     quantiles="quantiles",
     bound="below",
     scored="scored down to {}",
+    share_before="values below",
     event="measured",
     events="measured",
     events_counted="measured values",

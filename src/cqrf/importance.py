@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from cqrf._blocks import in_row_blocks
-from cqrf._brier import integrated_errors, kaplan_meier_survival, scoring_times
+from cqrf._brier import integrated_errors, reference_curves, scoring_times
 from cqrf._checks import check_int, check_quantiles
 from cqrf._estimation import Estimation
 from cqrf._ipcw import Scored
@@ -118,12 +118,11 @@ class _CurveLoss:
     @classmethod
     def of(cls, scored: Scored) -> _CurveLoss:
         times = scoring_times(scored.train, scored.horizon, _N_TIMES)
-        curve = kaplan_meier_survival(scored.train, times)
+        curve = reference_curves(scored.train, times)
         weight = scored.weighted(np.ones(len(scored.time)))
         reference = float(mean_by_level(integrated_errors(scored, curve, times), weight))
-        if not reference > 0.0:
-            raise ValueError(f"there is nothing to lose: nothing happens up to {scored.horizon}")
-        return cls(scored, weight, times, reference)
+        # Where that curve makes no error there is nothing to lose, and every share is zero.
+        return cls(scored, weight, times, reference or 1.0)
 
     def __call__(self, estimation: Estimation, ranks: NDArray[Any]) -> NDArray[np.float64]:
         survival = estimation.curve("survival", self.times)

@@ -191,6 +191,12 @@ class TestScore:
         assert status == 200, answer
         assert answer["rows"] == 5
 
+    def test_wide_tables_are_refused_at_once(self, server):
+        header = ",".join(f"c{j}" for j in range(40_000))
+        status, answer = post(server, "score?name=wide.csv", f"{header}\n{',' * 39_999}\n"[:90_000])
+        assert status == 413
+        assert "more than 5,000 columns" in answer["error"]
+
     def test_results_can_be_downloaded(self, server, forest):
         data = load_congress()
         table = data.X.assign(id=np.arange(len(data.X)))

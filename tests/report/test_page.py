@@ -392,7 +392,9 @@ class TestCautions:
         rng, X, latent, limit = self.draw()
         time, event = self.outcome(latent, limit)
         noise = titles(subject(rng.normal(size=(400, 2)), time, event))
-        assert {"The features hardly help", "Kaplan-Meier does better"} & set(noise)
+        assert {"The forest gains little from the features", "Kaplan-Meier does better"} & set(
+            noise
+        )
         leak = np.column_stack([X, time + 0.001])
         assert "x3 almost tells the outcome" in titles(subject(leak, time, event))
         frame = pd.DataFrame(X, columns=list("abc")).assign(id=[f"r{i}" for i in range(400)])

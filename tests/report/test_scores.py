@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf._brier import kaplan_meier_survival
+from cqrf._brier import kaplan_meier_survival, without_itself
 from cqrf.datasets import make_aft
 from cqrf.explain import outcomes_by_row
 from cqrf.metrics import (
@@ -181,8 +181,70 @@ class TestOutOfBag:
         time, event = outcomes_by_row(forest.target_)
         np.testing.assert_array_equal(time, draw(400, 0)[1])
         np.testing.assert_array_equal(event, draw(400, 0)[2])
-        scores = score(answers, {"KM": kaplan_meier(forest.target_, question)}, forest.target_)
+        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+        scores = score(answers, {"KM": everybody}, forest.target_)
         assert scores.rivals[0].skill.share == pytest.approx(forest.oob_score())
+
+
+class TestNoise:
+    """A forest without splits is the Kaplan-Meier curve: it neither gains nor loses."""
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    def test_without_splits(self, censoring, weighted):
+        rng = np.random.default_rng(0)
+        X, time, event = rng.normal(size=(60, 2)), rng.exponential(size=60), rng.random(60) < 0.7
+        weight = rng.uniform(0.5, 2.0, 60) if weighted else None
+        forest = CensoredQuantileForest(
+            20, min_samples_split=61, censoring=censoring, random_state=0
+        ).fit(X, time, event, sample_weight=weight)
+        assert forest.oob_score() == pytest.approx(0.0, abs=1e-12)
+        question = Question.about(forest, LEVELS)
+        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+        scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+        assert scores.concordance == scores.rivals[0].concordance == 0.5
+        saving = scores.rivals[0].saving
+        np.testing.assert_allclose(saving[~np.isnan(saving)], 0.0, atol=1e-12)
+
+    def test_small_noise_is_not_ranked_the_wrong_way_round(self):
+        found = []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            X, (T, C) = rng.normal(size=(120, 4)), rng.exponential(size=(2, 120))
+            forest = CensoredQuantileForest(100, random_state=0).fit(X, np.minimum(T, C), T <= C)
+            question = Question.about(forest, LEVELS)
+            everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+            scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+            found.append(scores.concordance)
+        # A forest that does split still leaves rows out of leaves: half of them lie below 0.5.
+        assert np.median(found) > 0.4
+
+    def test_curves_without_a_row_are_those_of_the_others(self):
+        rng = np.random.default_rng(1)
+        time, event = rng.integers(1, 6, 12) * 1.0, rng.random(12) < 0.7
+        target = Target.from_outcome(time, event)
+        times = np.array([0.5, 2.0, 3.5])
+        found = target.by_row(without_itself(target).curve("survival", times), np.nan)
+        for i in range(12):
+            rest = np.arange(12) != i
+            others = Target.from_outcome(time[rest], event[rest])
+            np.testing.assert_allclose(found[i], kaplan_meier_survival(others, times), atol=1e-14)
+
+
+def test_times_that_are_all_alike_lie_in_their_intervals():
+    target = Target.from_outcome(np.full(40, 5.0), np.ones(40, bool))
+    question = Question(LEVELS, 5.0, np.array([4.0, 5.0]), np.arange(2))
+    quantiles, survival = np.full((40, 7), 5.0), np.tile([1.0, 0.0], (40, 1))
+    answers = Answers(
+        question, np.full(40, 5.0), np.ones(40, bool), quantiles, quantiles > 0, survival, False
+    )
+    scores = score(answers, {"KM": kaplan_meier(target, question)}, target)
+    assert [coverage.observed for coverage in scores.coverage] == [1.0] * 3
+
+
+def test_a_horizon_before_all_events_is_refused(forest):
+    with pytest.raises(ValueError, match="lies before the first event, at"):
+        Question.about(forest, LEVELS, 0.0)
 
 
 class TestTrainedOn:

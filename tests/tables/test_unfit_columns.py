@@ -196,3 +196,30 @@ class TestIntervals:
     )
     def test_features_are_not(self, cells):
         assert refusal(refuse_intervals, "x", cells) is None
+
+
+class TestUnits:
+    @pytest.mark.parametrize("write", ["{} kg", "{}%", "€{}", "{:.1f} mmol/l", "15:{:04d}"])
+    def test_numbers_with_units_are_noted(self, write):
+        values = np.repeat(np.arange(30, 60), 3)
+        if ".1f" in write:
+            values = values / 7
+        features = choose([write.format(value) for value in values.tolist()])
+        assert features.kinds["x"] == "text"
+        (note,) = features.notes
+        assert "numbers with something around them" in note
+        assert "--category x" in note
+        assert not choose([write.format(v) for v in values.tolist()], category=("x",)).notes
+
+    @pytest.mark.parametrize("write", ["C{}", "ward {}", "stage {} b"])
+    def test_codes_are_not(self, write):
+        assert not choose([write.format(v) for v in np.repeat(np.arange(30, 60), 3)]).notes
+
+    def test_few_categories_are_not(self):
+        assert not choose([f"{v} mg" for v in np.repeat([5, 10, 20], 30)]).notes
+
+
+def test_a_time_that_is_always_the_same_is_not_followed():
+    outcome = Outcome(np.full(N, 600.0), np.ones(N, bool), np.arange(N))
+    block = block_of(days=np.full(N, 600.0), age=RNG.uniform(20, 80, N))
+    refuse_copies(block, outcome, OutcomeColumns("days"), ["age"])

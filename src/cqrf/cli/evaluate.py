@@ -18,6 +18,7 @@ from cqrf.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from cqrf._words import Words
     from cqrf.report.scores import Scores
     from cqrf.tables import Dialect, OutcomeColumns
 
@@ -65,6 +66,7 @@ def command(
     """
     import numpy as np
 
+    from cqrf._words import words_for
     from cqrf.forest import CensoredQuantileForest
     from cqrf.report.answers import Question, out_of_bag, predicted, share_trained_on
     from cqrf.report.scores import kaplan_meier, score
@@ -110,15 +112,16 @@ def command(
         trained_on = share_trained_on(forest, encoded, outcome.time, outcome.event)
         estimation = forest._estimation_of(encoded)
         answers = predicted(forest, estimation, outcome.time, outcome.event, question)
-    rivals = {"Kaplan-Meier": kaplan_meier(forest.target_, question)}
-    scores = score(answers, rivals, forest.target_)
+    everybody = kaplan_meier(forest.target_, question, out_of_bag=answers.out_of_bag)
+    scores = score(answers, {"Kaplan-Meier": everybody}, forest.target_)
     if as_json:
         extra = {"model": model, "table": table, "trained_on": trained_on}
         print_json({**extra, **as_dict(scores)})
         return
-    rows = f"{table or 'out-of-bag'}: {scores.n:,} rows"
-    click.echo(f"{rows}, scored up to {forest.outcome_labels_.write(scores.horizon)}\n")
-    click.echo(as_text(scores))
+    words = words_for(forest.censoring)
+    how_far = words.scored.format(forest.outcome_labels_.write(scores.horizon))
+    click.echo(f"{table or 'out-of-bag'}: {scores.n:,} rows, {how_far}\n")
+    click.echo(as_text(scores, words))
     if trained_on >= _TRAINED_ON:
         note(
             f"{table}: {trained_on:.0%} of these rows are among those that the model was trained "
@@ -159,7 +162,7 @@ def as_dict(scores: Scores) -> dict[str, Any]:
     }
 
 
-def as_text(scores: Scores) -> str:
+def as_text(scores: Scores, words: Words) -> str:
     """Return scores as a table for people."""
     rival, found = scores.rivals[0], scores.calibration
     lines = [
@@ -168,7 +171,8 @@ def as_text(scores: Scores) -> str:
         f"concordance             {scores.concordance:.3f}",
         f"log score               {scores.log_score:.4g} (Kaplan-Meier {rival.log_score:.4g})",
         "",
-        f"{'quantile':>8}  {'loss':>10}  {'saved':>15}  {'events before':>15}  {'identified':>10}",
+        f"{'quantile':>8}  {'loss':>10}  {'saved':>15}  {words.share_before:>15}  "
+        f"{'identified':>10}",
     ]
     for j, level in enumerate(scores.levels):
         saved = _share(rival.saving[j], rival.std_error[j])
@@ -182,7 +186,7 @@ def as_text(scores: Scores) -> str:
         if coverage.observed == coverage.observed:
             lines.append(
                 f"{coverage.nominal:.0%} interval: holds "
-                f"{_share(coverage.observed, coverage.std_error)} of the times "
+                f"{_share(coverage.observed, coverage.std_error)} of the {words.outcomes} "
                 f"({coverage.n_used:,} rows that end within the horizon)"
             )
         else:
@@ -196,4 +200,5 @@ def as_text(scores: Scores) -> str:
 
 def _share(value: float, error: float) -> str:
     """Write a share with its standard error; a dash where there is none."""
-    return f"{value:.1%} ± {error:.1%}" if value == value else "-"
+    # Adding zero turns -0.0 into 0.0.
+    return f"{round(value, 3) + 0.0:.1%} ± {error:.1%}" if value == value else "-"

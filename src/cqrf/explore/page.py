@@ -31,6 +31,7 @@ _TAIL = 0.05
 # The answers to all of them are held in memory.
 _EXPANSION = 10
 _MAX_ROWS = 200_000
+_MAX_COLUMNS = 5_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +69,7 @@ class Explorer:
     @property
     def limits(self) -> Limits:
         """Most that is taken in of a table."""
-        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS)
+        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
 
     @cached_property
     def controls(self) -> list[Control]:

@@ -179,7 +179,8 @@ def d2_censored_pinball_score(
     Returns
     -------
     float, or ndarray of shape (q,) for "raw_values"
-        At most 1; NaN, with a warning, if no row is known at the horizon. At a level whose
+        At most 1; NaN, with a warning, if no row is known at the horizon, or all known rows have
+        the same time there. At a level whose
         quantile lies beyond the horizon for nearly all rows there is little to explain, and the
         score says little.
 
@@ -198,6 +199,9 @@ def d2_censored_pinball_score(
         return combine(np.full(len(levels), np.nan), multioutput)
     time, weight, predicted = found
     _warn_unreached("d2_censored_pinball_score", scored, predicted, levels)
+    if np.ptp(time[weight > 0.0]) == 0.0:
+        warn_undefined("d2_censored_pinball_score", "all times are the same up to the horizon")
+        return combine(np.full(len(levels), np.nan), multioutput)
     plain = (weight == weight[0]).all()
     scores = [
         d2_pinball_score(time, q, sample_weight=None if plain else weight, alpha=level)

@@ -39,7 +39,8 @@ def concordance_index(
         As in `censored_pinball_loss`. Left censored times are compared after negation.
     predicted_time : array-like of shape (m,)
         Predicted times, or any score that is larger for later events; not NaN. Medians of which
-        many lie beyond the record tie: ``forest.predict_rmst(X, forest.horizon_)`` does not.
+        many lie beyond the record tie: ``forest.predict_rmst(X, forest.horizon_)`` does not (under
+        left censoring, with the largest time instead of the horizon).
     train : structured array, frame, pair (time, event) or Target, optional
         Outcomes that the horizon is taken from; by default `y` itself.
     sample_weight : array-like of shape (m,), optional

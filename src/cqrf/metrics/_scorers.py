@@ -18,6 +18,7 @@ from cqrf._brier import log_score_times, scoring_times
 from cqrf._checks import check_choice, check_coverage, check_quantiles
 from cqrf._horizon import check_horizon
 from cqrf._ipcw import Scored
+from cqrf._scoring import enough
 from cqrf.metrics._curves import brier_skill_score, integrated_brier_score
 from cqrf.metrics._likelihood import censored_log_score
 from cqrf.metrics._quantiles import (
@@ -115,8 +116,15 @@ def _log_score(fold: _Fold) -> float:
 
 
 def _restricted_mean(fold: _Fold) -> NDArray[np.float64]:
-    """E[min(T, h)] of every row, shape (m,), which does not tie where medians do."""
-    return np.asarray(fold.forest.predict_rmst(fold.X, fold.scored.horizon))
+    """E[min(T, h)] of every row, shape (m,), which does not tie where medians do.
+
+    Under left censoring E[max(T, h)], up to a constant: max(T, h) = T - min(T, h) + h.
+    """
+    mean = np.asarray(fold.forest.predict_rmst(fold.X, fold.scored.horizon))
+    if not fold.scored.mirrored:
+        return mean
+    last = float(-fold.scored.train.times[0])
+    return np.asarray(fold.forest.predict_rmst(fold.X, last) - mean)
 
 
 def _harrell(fold: _Fold) -> float:
@@ -130,8 +138,9 @@ def _uno(fold: _Fold) -> float:
 def _coverage(fold: _Fold) -> float:
     ends = fold.forest.predict_interval(fold.X, fold.scorer.coverage, unreached="inf")
     # An interval of which the data reach one end only promises another coverage.
-    closed = np.flatnonzero(np.isfinite(ends).all(axis=1))
-    if not closed.size:
+    within = np.isfinite(ends) & (fold.scored.cut(ends) == ends)
+    closed = np.flatnonzero(within.all(axis=1))
+    if not enough(closed.size, len(ends)):
         return float("nan")
     fold = replace(fold, scored=fold.scored.take(closed))
     lower, upper = ends[closed].T
@@ -268,8 +277,8 @@ class QuantileScorer:
         if self._token not in _WARNED:
             _WARNED.add(self._token)
             warnings.warn(
-                f"{self.metric} is undefined on some test rows, such as those without any event "
-                "up to the horizon; it is NaN there",
+                f"{self.metric} is undefined on some test rows, such as those without an event up "
+                "to the horizon, or with hardly a prediction that ends within it; it is NaN there",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
@@ -299,7 +308,8 @@ def make_quantile_scorer(
         "d2" or "neg_pinball_loss": `d2_censored_pinball_score`, `censored_pinball_loss`.
         "concordance" or "concordance_ipcw": Harrell's `concordance_index`, Uno's
         `concordance_index_ipcw`, of the restricted means up to the horizon.
-        "coverage": `censored_interval_coverage` of ``predict_interval``, for reports;
+        "coverage": `censored_interval_coverage` of ``predict_interval``, for reports; NaN where
+        fewer than ten intervals, or 5% of them, end within the horizon;
         "neg_coverage_error": less its distance to the nominal coverage.
         "neg_calibration_error": less the mean over levels of the distance between the observed
         level (`quantile_calibration`) and the nominal one.
@@ -338,7 +348,7 @@ def make_quantile_scorer(
 
 
 #: One scorer of every metric, by name: ``GridSearchCV(..., scoring=SCORERS, refit="brier_skill")``.
-SCORERS = {name: QuantileScorer(name, _token="named") for name in _METRICS}
+SCORERS = {name: QuantileScorer(name, _token=name) for name in _METRICS}
 
 
 def _innermost(estimator: Any, X: Any) -> tuple[Any, Any]:

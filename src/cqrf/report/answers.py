@@ -43,9 +43,17 @@ class Question:
         cls, forest: CensoredQuantileForest, levels: Array, horizon: float | str = "auto"
     ) -> Question:
         """Ask as far as the training record of a forest allows."""
-        limit = read_horizon(horizon, forest.target_)
-        times = scoring_times(forest.target_, limit)
-        coarse = np.searchsorted(times, log_score_times(forest.target_, limit))
+        target = forest.target_
+        limit = read_horizon(horizon, target)
+        events = target.observed[target.event == 1]
+        first = float(events.max() if target.mirrored else events.min())
+        if (limit > first) if target.mirrored else (limit < first):
+            which = "after the last" if target.mirrored else "before the first"
+            raise ValueError(
+                f"horizon={limit:g} lies {which} event, at {first:g}: nothing to score"
+            )
+        times = scoring_times(target, limit)
+        coarse = np.searchsorted(times, log_score_times(target, limit))
         return cls(levels, limit, times, coarse)
 
 

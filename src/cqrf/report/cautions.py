@@ -112,10 +112,24 @@ def _no_skill(subject: Subject) -> Iterator[Caution]:
         elif saving < 2 * error and rival.name == "Kaplan-Meier":
             yield Caution(
                 "warning",
-                "The features hardly help",
-                f"The forest saves {percent(saving)} of the integrated Brier score of one curve "
-                f"for everybody, {subject.how_far}, with a standard error of {percent(error)}.",
+                "The forest gains little from the features",
+                f"It saves {percent(saving)} of the integrated Brier score of one curve for "
+                f"everybody, {subject.how_far}, with a standard error of {percent(error)}."
+                + _what_others_gain(subject),
             )
+
+
+def _what_others_gain(subject: Subject) -> str:
+    """Name the baselines that gain more."""
+    everybody, *others = subject.scores.rivals
+    gains = {
+        rival.name: 1.0 - rival.skill.reference / everybody.skill.reference for rival in others
+    }
+    return "".join(
+        f" {name} saves {percent(gain)}."
+        for name, gain in gains.items()
+        if gain > max(everybody.skill.share, 0.0)
+    )
 
 
 def _unidentified(subject: Subject) -> Iterator[Caution]:
@@ -256,6 +270,8 @@ def _suspicious_features(subject: Subject) -> Iterator[Caution]:
             )
         elif j not in subject.categories and (known & subject.event).sum() > 20:
             used = known & subject.event
+            if min(np.ptp(values[used]), np.ptp(subject.time[used])) == 0.0:
+                continue
             rank = abs(float(stats.spearmanr(values[used], subject.time[used]).statistic))
             if rank > 0.95:
                 yield Caution(

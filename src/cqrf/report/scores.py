@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf._brier import Skill, integrate, integrated_errors, kaplan_meier_survival
+from cqrf._brier import (
+    Skill,
+    integrate,
+    integrated_errors,
+    kaplan_meier_survival,
+    without_itself,
+)
 from cqrf._ipcw import Scored
-from cqrf._scoring import mean_by_level, pinball
+from cqrf._scoring import enough, mean_by_level, pinball
 from cqrf.metrics import (
     QuantileCalibration,
+    censored_interval_coverage,
     censored_log_score,
     concordance_index,
     quantile_calibration,
@@ -27,9 +34,8 @@ from cqrf.target import Target
 
 Array = NDArray[np.float64]
 COVERAGES = (0.5, 0.8, 0.9)
-# Nothing is said of a level, or of an interval, that ends within the horizon for fewer rows than
-# that, or for a smaller share of them.
-_FEWEST_ROWS, _LEAST_SHARE = 10, 0.05
+# Of restricted means, which are shares of the time up to the horizon.
+_DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +140,13 @@ class Scores:
     identified: Array
 
 
-def kaplan_meier(target: Target, question: Question) -> Prediction:
-    """Predict the same for every row: the law of the whole sample."""
+def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
+    """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
+    rest = without_itself(target) if out_of_bag else None
+    if rest is not None:
+        quantiles, _ = rest.quantiles(question.levels, solver="root", interpolation="midpoint")
+        survival = rest.curve("survival", question.times)
+        return Prediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
@@ -155,7 +166,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     answers : Answers
         Rows with NaN (no out-of-bag answer) are left out.
     rivals : dict of str to Prediction
-        Other predictions for the same rows, Kaplan-Meier's first.
+        Other predictions for the same rows, `kaplan_meier` first.
     train : Target
         The training outcomes, from which the censoring curve is estimated.
 
@@ -167,10 +178,17 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
     scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
     quantiles, identified = answers.quantiles[kept], answers.identified[kept]
-    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question)
+    others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
+    # Without its own outcome a row is thought the earlier, the later it is: what that does to the
+    # curve of everybody is taken off before rows are ranked.
+    own: Array | float = 0.0
+    if answers.out_of_bag:
+        everybody = integrate(next(iter(others.values())).survival, question.times)
+        own = everybody - everybody.mean()
+    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question, own)
     theirs = {
-        name: _Judged.of(scored, _rows(prediction, kept), question)
-        for name, prediction in rivals.items()
+        name: _Judged.of(scored, prediction, question, own if at == 0 else 0.0)
+        for at, (name, prediction) in enumerate(others.items())
     }
     beyond = -np.inf if scored.mirrored else np.inf
     marked = np.where(identified, quantiles, beyond)
@@ -191,7 +209,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             if (found := _coverage(scored, marked, question.levels, nominal)) is not None
         ]
     # Where hardly a prediction lies before the horizon nothing can be said of a level.
-    judged = calibration.n_used >= max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time))
+    judged = enough(calibration.n_used, len(scored.time))
     return Scores(
         levels=question.levels,
         n=len(scored.time),
@@ -230,7 +248,9 @@ class _Judged:
     concordance: float
 
     @classmethod
-    def of(cls, scored: Scored, prediction: Prediction, question: Question) -> _Judged:
+    def of(
+        cls, scored: Scored, prediction: Prediction, question: Question, own: Array | float
+    ) -> _Judged:
         shape = (len(scored.time), len(question.times))
         survival = np.broadcast_to(prediction.survival, shape)
         options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
@@ -242,7 +262,7 @@ class _Judged:
             )
             concordance = concordance_index(
                 scored.time,
-                integrate(survival, question.times),
+                np.round(integrate(survival, question.times) - own, _DIGITS),
                 train=scored.train,
                 horizon=scored.horizon,
                 **options,
@@ -282,7 +302,7 @@ def _compare(
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
-    """P(T <= upper) - P(T <= lower), over the rows both of whose ends are known by the horizon."""
+    """Share of the times inside, over the rows both of whose ends are known by the horizon."""
     tail = (1.0 - nominal) / 2.0
     ends = [int(np.argmin(np.abs(levels - level))) for level in (tail, 1.0 - tail)]
     if not np.allclose(levels[ends], [tail, 1.0 - tail]):
@@ -290,22 +310,21 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     both = marked[:, ends]
     within = (both >= scored.horizon) if scored.mirrored else (both <= scored.horizon)
     reached = within.all(axis=1)
-    if reached.sum() < max(_FEWEST_ROWS, _LEAST_SHARE * len(scored.time)):
+    if not enough(reached.sum(), len(scored.time)):
         return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
-    found = quantile_calibration(
-        scored.time[reached],
-        both[reached],
-        levels[ends],
-        event=scored.event[reached],
-        train=scored.train,
-        censoring=scored.train.censoring,
-        horizon=scored.horizon,
-    )
+    options: dict[str, Any] = {
+        "event": scored.event[reached],
+        "train": scored.train,
+        "censoring": scored.train.censoring,
+        "horizon": scored.horizon,
+    }
+    lower, upper = both[reached].T
+    found = quantile_calibration(scored.time[reached], both[reached], levels[ends], **options)
     return Coverage(
         nominal,
-        float(found.observed[1] - found.observed[0]),
+        censored_interval_coverage(scored.time[reached], lower, upper, **options),
         # The two ends go up and down together, so that this errs on the safe side.
         float(np.hypot(*found.std_error)),
-        float(np.median(both[reached, 1] - both[reached, 0])),
+        float(np.median(upper - lower)),
         int(found.n_used.min()),
     )

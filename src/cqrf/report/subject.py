@@ -194,7 +194,8 @@ class Subject:
     def scores(self) -> Scores:
         """Scores beside the Kaplan-Meier curve and Cox regression."""
         trained = self.forest.target_
-        rivals = {"Kaplan-Meier": kaplan_meier(trained, self.question)}
+        everybody = kaplan_meier(trained, self.question, out_of_bag=self.answers.out_of_bag)
+        rivals = {"Kaplan-Meier": everybody}
         design_matrix = design(self.matrix, self.forest._encoder.n_categories)
         cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
         if cox is not None:

@@ -22,6 +22,9 @@ _MOSTLY = 0.5
 _LIMIT = r"^\s*[<>≤≥]"
 _OTHER_DATE = r"^\s*\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b"
 _DAY_SECONDS = 86_400
+# A currency in front, a time of day, or a unit behind; letters in front make it a code.
+_WITH_UNIT = r"^\s*[^\w\s]{0,3}\s*\d+([.,:]\d+)*\s*[^\d]{0,12}$"
+_FEW_CATEGORIES, _NEARLY_ALL = 20, 0.9
 
 
 def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
@@ -64,6 +67,15 @@ def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
             column=name,
         )
     return "text"
+
+
+def numbers_with_units(cells: pa.Array) -> bool:
+    """Whether text is numbers with a unit or a sign around them, such as 66.8 kg, and many such."""
+    different = pc.unique(cells.drop_null())
+    if len(different) <= _FEW_CATEGORIES:
+        return False
+    with_unit = pc.match_substring_regex(different, _WITH_UNIT)
+    return bool(pc.mean(with_unit.cast(pa.float64())).as_py() >= _NEARLY_ALL)
 
 
 def numbers(block: Block, name: str) -> NDArray[np.float64]:

@@ -83,7 +83,7 @@ def _equal(values: Array, time: Array) -> bool:
 
 def _follows(values: Array, time: Array) -> bool:
     """Whether values only rise, or only fall, as times rise: weeks beside days, a logarithm."""
-    if len(values) < _LEAST_ROWS:
+    if len(values) < _LEAST_ROWS or len(np.unique(time)) < _LEAST_VALUES:
         return False
     _, counts = np.unique(values, return_counts=True)
     if len(counts) < _LEAST_VALUES or 2 * counts.max() > len(values):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cqrf.tables._errors import TableError
-from cqrf.tables.columns import Kind, kind_of, numbers, texts
+from cqrf.tables._errors import TableError, shown
+from cqrf.tables.columns import Kind, kind_of, numbers, numbers_with_units, texts
 from cqrf.tables.identifiers import may_name_rows, names_rows
 from cqrf.tables.reading import Block, listed
 
@@ -141,6 +141,12 @@ def _notes(block: Block, name: str, kind: Kind, *, asked: bool) -> Iterator[str]
         yield f"column {name!r} is empty and cannot tell anything"
     elif kind == "date":
         yield f"column {name!r} holds dates: used as days since 1970-01-01"
+    elif kind == "text" and not asked and numbers_with_units(cells):
+        yield (
+            f"column {name!r} holds numbers with something around them, such as "
+            f"{shown(cells.drop_null()[0])}, and each is learned from as a category: write plain "
+            f"numbers, or confirm with --category {quote(name)}"
+        )
     elif not asked and may_name_rows(block, name, kind):
         yield (
             f"column {name!r} is learned from as numbers; if it is an identifier, leave it out "

@@ -68,12 +68,13 @@ class Limits:
     ----------
     n_bytes : int
         Bytes of the table, decompressed.
-    n_rows : int
-        Rows.
+    n_rows, n_columns : int
+        Rows and columns.
     """
 
     n_bytes: int
     n_rows: int
+    n_columns: int
 
     def check_bytes(self, n_bytes: int, file: str) -> None:
         """Refuse a table of more bytes."""
@@ -85,6 +86,11 @@ class Limits:
         """Refuse a table of more rows."""
         if n_rows > self.n_rows:
             raise TableTooLarge(file, f"has more than {self.n_rows:,} rows")
+
+    def check_columns(self, n_columns: int, file: str) -> None:
+        """Refuse a table of more columns."""
+        if n_columns > self.n_columns:
+            raise TableTooLarge(file, f"has more than {self.n_columns:,} columns")
 
 
 class _Counted(io.RawIOBase):
@@ -249,7 +255,7 @@ def open_table(
         raise TableError(name, "the file is empty")
     kind = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), "csv")
     if kind == "csv":
-        table = _open_csv(peeked, start, dialect, name)
+        table = _open_csv(peeked, start, dialect, name, limits)
     else:
         table = _open_binary(peeked, kind, dialect, name, limits)
     table._limits = limits
@@ -307,6 +313,7 @@ def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> N
     """Refuse a file that tells of too much in its table of contents."""
     contents = file.metadata
     limits.check_rows(contents.num_rows, name)
+    limits.check_columns(contents.num_columns, name)
     groups = range(contents.num_row_groups)
     limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
 
@@ -319,15 +326,20 @@ def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
     limits.check_rows(rows, name)
     stream.seek(0)
     types = pa.ipc.open_file(stream).schema.types
+    limits.check_columns(len(types), name)
     width = sum(dtype.bit_width for dtype in types if pa.types.is_primitive(dtype))
     limits.check_bytes(rows * width // 8, name)
     stream.seek(0)
 
 
-def _open_csv(stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str) -> Table:
+def _open_csv(
+    stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str, limits: Limits | None
+) -> Table:
     _refuse_binary(start, dialect, name)
     delimiter = dialect.delimiter or ("\t" if name.endswith(".tsv") else ",")
     names = _header(start, delimiter, dialect, name)
+    if limits is not None:
+        limits.check_columns(len(names), name)
     try:
         reader = pa.csv.open_csv(
             stream,
