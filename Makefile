@@ -94,8 +94,8 @@ engine-test-thread: $(VENV)/.created ## run the engine's own tests under ThreadS
 	$(call engine_test,thread,thread)
 
 # The tests of the extension that say most of its numbers: those of its loops, and stored answers.
-CLANG_TESTS := tests/test_engine_growing.py tests/test_engine_simd.py tests/test_files.py \
-	tests/test_restricted_means.py
+CLANG_TESTS := tests/growing/test_engine_growing.py tests/test_engine_simd.py tests/storage/test_files.py \
+	tests/model/test_restricted_means.py
 engine-test-clang: $(VENV)/.package $(VENV)/.extra-test ## build engine and extension with clang++, and run the engine's tests and some of Python's
 	@echo "building with clang++"
 	@CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
@@ -111,7 +111,7 @@ engine-test-clang: $(VENV)/.package $(VENV)/.extra-test ## build engine and exte
 # What must be covered, branch by branch, and the tests that do it; those that repeat are left out.
 COVERED := $(addprefix */cqrf/,_files.py _header.py _model.py _trees.py _estimation.py \
 	curves.py solve.py)
-COVERING := tests/test_curves.py tests/test_files.py tests/test_solve.py tests/test_trees.py \
+COVERING := tests/solving/test_curves.py tests/storage/test_files.py tests/solving/test_solve.py tests/growing/test_trees.py \
 	tests/faults/test_model_files.py tests/faults/test_interrupted_save.py
 SPACE := $(subst ,, )
 coverage-gate: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-coverage-gate ## fail unless every branch of the file, curve and solver modules is tested

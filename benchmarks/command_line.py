@@ -25,7 +25,7 @@ import numpy as np
 # Runs the command in a process of its own, and adds up the time inside the loops that grow trees.
 CHILD = """
 import atexit, json, sys, time
-import cqrf._growing, cqrf._tuning, cqrf.forest
+import cqrf.growing.grow, cqrf.growing.leaf_size, cqrf.forest
 grown = 0.0
 def timed(function):
     def wrapped(*args, **options):
@@ -36,10 +36,10 @@ def timed(function):
         finally:
             grown += time.perf_counter() - start
     return wrapped
-in_batches = timed(cqrf._growing.in_batches)
-cqrf._growing.in_batches = cqrf._tuning.in_batches = in_batches
+in_batches = timed(cqrf.growing.grow.in_batches)
+cqrf.growing.grow.in_batches = cqrf.growing.leaf_size.in_batches = in_batches
 atexit.register(lambda: print(json.dumps({"grown": grown}), file=sys.stderr))
-from cqrf.cli import main
+from cqrf.app.cli import main
 main(sys.argv[1:])
 """
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from cqrf import CensoredQuantileForest
-from cqrf._little_bags import LittleBags, positive_part
+from cqrf.model.little_bags import LittleBags, positive_part
 
 Array = NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from models import LEVELS, MODELS, Model
 from numpy.typing import NDArray
 
 from cqrf import CensoredQuantileForest
-from cqrf.curves import StepFunction
+from cqrf.solving.curves import StepFunction
 
 RESOLUTION = 2**13  # that of "auto"
 HEADER = (

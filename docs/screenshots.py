@@ -19,9 +19,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import close_browser, open_browser  # noqa: E402
 
 from cqrf import CensoredQuantileForest  # noqa: E402
+from cqrf.app.explore.page import Explorer  # noqa: E402
+from cqrf.app.explore.server import ExploreServer  # noqa: E402
 from cqrf.datasets import load_congress  # noqa: E402
-from cqrf.explore.page import Explorer  # noqa: E402
-from cqrf.explore.server import ExploreServer  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 WIDE, NARROW = (1200, 1500), (500, 1100)

@@ -4,8 +4,8 @@ import numpy as np
 from _gallery import folder
 
 from cqrf import CensoredQuantileForest
-from cqrf._summary import summary_html
 from cqrf.datasets import load_congress
+from cqrf.model.summary import summary_html
 
 data = load_congress()
 new = np.arange(len(data.time)) == 901  # the row to predict, kept from fit

@@ -19,10 +19,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import cqrf
-from cqrf import CensoredQuantileForest, StepFunction, Surv, _blocks, _engine
-from cqrf._brier import scoring_times
+from cqrf import CensoredQuantileForest, StepFunction, Surv, _engine
 from cqrf.datasets import make_aft
 from cqrf.metrics import concordance_index
+from cqrf.metrics.curve_errors import scoring_times
+from cqrf.support import blocks
 
 LEVELS = [0.9, 0.05, 0.5, 1 / 3, 0.75]
 CRITERIA = ["distribution", "random", "mse", "quantile", "logrank"]
@@ -833,8 +834,8 @@ class TestScore:
     def test_blocks_give_the_same_bits(self, forest, monkeypatch):
         data, time, event = draw(seed=6, n=80)
         expected, risk = forest.score(data, time, event), forest.predict_risk(data)
-        monkeypatch.setattr(_blocks, "_VALUES_PER_BLOCK", 1000)
-        monkeypatch.setattr(_blocks, "_FEWEST_ROWS", 1)
+        monkeypatch.setattr(blocks, "_VALUES_PER_BLOCK", 1000)
+        monkeypatch.setattr(blocks, "_FEWEST_ROWS", 1)
         assert forest.score(data, time, event) == expected
         np.testing.assert_array_equal(forest.predict_risk(data), risk)
 

@@ -23,7 +23,7 @@ def test_modules_are_there_too():
 def test_the_help_does_not_wait_for_heavy_packages():
     code = (
         "import sys\n"
-        "from cqrf.cli.program import program\n"
+        "from cqrf.app.cli.program import program\n"
         "program.main(['--help'], standalone_mode=False)\n"
         "print(sorted({'sklearn', 'scipy', 'pandas', 'pyarrow'} & set(sys.modules)))\n"
     )

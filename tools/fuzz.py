@@ -21,7 +21,9 @@ from pathlib import Path
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["cqrf._files", "cqrf._header", "cqrf._model"]):
+with atheris.instrument_imports(
+    include=["cqrf.storage.container", "cqrf.storage.header", "cqrf.model.stored"]
+):
     from cqrf import CensoredQuantileForest, ModelFileError
 
 ROOT = Path(__file__).resolve().parents[1]

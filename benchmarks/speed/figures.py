@@ -42,13 +42,13 @@ class Stopwatch:
 
 def shares_of_fit(method: str, count: bool, **setting: int) -> Figures:
     """Seconds of a fit by what they are spent on, and, if asked for, the work of its growing."""
-    import cqrf._growing
     import cqrf.forest
+    import cqrf.growing.grow
 
     watch = Stopwatch()
     for owner, name in (
         (cqrf.forest, "grow_trees"),
-        (cqrf._growing, "in_batches"),
+        (cqrf.growing.grow, "in_batches"),
         (cqrf.forest.Target, "from_outcome"),
         (cqrf.forest.Binner, "from_data"),
         (cqrf.forest.Binner, "bin"),

@@ -4,15 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cqrf._files import ModelFileError
-    from cqrf.curves import StepFunction
-    from cqrf.explain import Explanation
+    from cqrf.data.labels import OutcomeLabels
+    from cqrf.data.surv import Surv
     from cqrf.forest import CensoredQuantileForest
-    from cqrf.importance import Importance
-    from cqrf.labels import OutcomeLabels
-    from cqrf.solve import solve_quantiles, survival_curves
-    from cqrf.surv import Surv
-    from cqrf.weights import leaf_weights
+    from cqrf.model.explain import Explanation
+    from cqrf.model.importance import Importance
+    from cqrf.solving.curves import StepFunction
+    from cqrf.solving.solve import solve_quantiles, survival_curves
+    from cqrf.solving.weights import leaf_weights
+    from cqrf.storage.container import ModelFileError
+
+__version__ = "0.1.0"
 
 __all__ = [
     "CensoredQuantileForest",
@@ -27,39 +29,33 @@ __all__ = [
     "survival_curves",
 ]
 
-__version__ = "0.1.0"
-
-# Where the names are looked for. Importing them takes a second, most of it scikit-learn, which a
+# Public names and their modules. Importing them takes a second, most of it scikit-learn, which a
 # shell that completes `cqrf fi` must not wait for.
-_MODULES = (
-    "forest",
-    "explain",
-    "importance",
-    "solve",
-    "surv",
-    "weights",
-    "curves",
-    "labels",
-    "_files",
-)
+_MODULE_OF = {
+    "CensoredQuantileForest": "cqrf.forest",
+    "Explanation": "cqrf.model.explain",
+    "Importance": "cqrf.model.importance",
+    "ModelFileError": "cqrf.storage.container",
+    "OutcomeLabels": "cqrf.data.labels",
+    "StepFunction": "cqrf.solving.curves",
+    "Surv": "cqrf.data.surv",
+    "leaf_weights": "cqrf.solving.weights",
+    "solve_quantiles": "cqrf.solving.solve",
+    "survival_curves": "cqrf.solving.solve",
+}
+_MODULES = ("datasets", "metrics", "paper", "plot")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name, or a module of the package, when it is first asked for."""
-    if name in __all__:
-        for module in _MODULES:
-            found = vars(import_module(f"cqrf.{module}"))
-            if name in found:
-                globals()[name] = found[name]
-                return found[name]
-    elif not name.startswith("__"):
-        try:
-            return import_module(f"cqrf.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"cqrf.{name}":
-                raise
+    """Import a public name or module when it is first asked for."""
+    if name in _MODULE_OF:
+        found = getattr(import_module(_MODULE_OF[name]), name)
+        globals()[name] = found
+        return found
+    if name in _MODULES:
+        return import_module(f"cqrf.{name}")
     raise AttributeError(f"module 'cqrf' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

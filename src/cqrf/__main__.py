@@ -1,5 +1,5 @@
 """``python -m cqrf``: the command line."""
 
-from cqrf.cli import main
+from cqrf.app.cli import main
 
 main()

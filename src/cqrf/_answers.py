@@ -15,17 +15,26 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cqrf import _engine
-from cqrf._binning import Binner
-from cqrf._blocks import in_row_blocks
-from cqrf._brier import (
+from cqrf.data.binning import Binner
+from cqrf.data.features import FeatureEncoder
+from cqrf.data.frames import is_plain, open_table
+from cqrf.data.labels import OutcomeLabels
+from cqrf.data.outcome import Target
+from cqrf.growing.grow import GrowOptions
+from cqrf.growing.leaf_size import LeafSizePath
+from cqrf.growing.trees import Trees
+from cqrf.metrics.curve_errors import (
     Skill,
     integrated_errors,
     kaplan_meier_survival,
     reference_curves,
     scoring_times,
 )
-from cqrf._checks import check_choice, check_int, check_quantiles, check_same_rows
-from cqrf._estimation import (
+from cqrf.metrics.horizon import read_horizon, representative_times
+from cqrf.metrics.ipcw import Scored
+from cqrf.model.little_bags import LittleBags
+from cqrf.solving.curves import step_functions
+from cqrf.solving.estimation import (
     CENSORING_CURVES,
     Estimation,
     Which,
@@ -34,19 +43,10 @@ from cqrf._estimation import (
     levels_of_time,
     mark_unreached,
 )
-from cqrf._growing import GrowOptions
-from cqrf._horizon import read_horizon, representative_times
-from cqrf._inputs import is_plain, open_table
-from cqrf._ipcw import Scored
-from cqrf._kernel import KernelSpace
-from cqrf._little_bags import LittleBags
-from cqrf._trees import Trees
-from cqrf._tuning import LeafSizePath
-from cqrf.curves import step_functions
-from cqrf.features import FeatureEncoder
-from cqrf.labels import OutcomeLabels
-from cqrf.solve import check_neighbors
-from cqrf.target import Target
+from cqrf.solving.kernel import KernelSpace
+from cqrf.solving.solve import check_neighbors
+from cqrf.support.blocks import in_row_blocks
+from cqrf.support.checks import check_choice, check_int, check_quantiles, check_same_rows
 
 # No machine has more threads, and no model file may ask for them.
 _MAX_JOBS = 1024

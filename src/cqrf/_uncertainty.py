@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cqrf._answers import FittedForest, of_rows
-from cqrf._checks import check_choice, check_coverage, check_quantiles, check_same_rows
-from cqrf._conformal import Calibration, calibrate
-from cqrf._estimation import UNREACHED, Estimation, check_condition, mark_unreached
-from cqrf.target import parse_outcome
+from cqrf.data.outcome import parse_outcome
+from cqrf.model.conformal import Calibration, calibrate
+from cqrf.solving.estimation import UNREACHED, Estimation, check_condition, mark_unreached
+from cqrf.support.checks import check_choice, check_coverage, check_quantiles, check_same_rows
 
 _BOTH = ("lower", "upper")
 

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from cqrf._answers import FittedForest
-from cqrf._summary import notebook_html
-from cqrf.explain import Explanation, explain
-from cqrf.importance import Importance, oob_importance, split_importance
+from cqrf.model.explain import Explanation, explain
+from cqrf.model.importance import Importance, oob_importance, split_importance
+from cqrf.model.summary import notebook_html
 
 if TYPE_CHECKING:
-    from cqrf.report import Report
+    from cqrf.app.report import Report
 
 
 class ExplainedForest(FittedForest):
@@ -145,7 +145,7 @@ class ExplainedForest(FittedForest):
             With ``save(path)``, ``html`` and ``warnings``.
         """
         # What a page needs is loaded with the first page, not with every forest.
-        from cqrf.report import make_report
+        from cqrf.app.report import make_report
 
         check_is_fitted(self)
         return make_report(

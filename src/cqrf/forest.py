@@ -13,23 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cqrf._binning import Binner
-from cqrf._checks import check_choice, check_int, check_quantiles, check_same_rows
-from cqrf._estimation import CENSORING_CURVES, check_solving, levels_of_time
-from cqrf._files import refusing
-from cqrf._growing import MOST_TREES, GrowOptions, grow_trees
-from cqrf._horizon import auto_horizon
-from cqrf._inputs import open_table
-from cqrf._kernel import KernelSpace, check_bandwidth
-from cqrf._model import Model, read_model, write_model
-from cqrf._trees import Trees
-from cqrf._tuning import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
 from cqrf._uncertainty import CalibratedForest
 from cqrf._understanding import ExplainedForest
-from cqrf.features import FeatureEncoder, check_size
-from cqrf.labels import OutcomeLabels
-from cqrf.solve import check_neighbors
-from cqrf.target import Target, check_sample_weight, parse_outcome
+from cqrf.data.binning import Binner
+from cqrf.data.features import FeatureEncoder, check_size
+from cqrf.data.frames import open_table
+from cqrf.data.labels import OutcomeLabels
+from cqrf.data.outcome import Target, check_sample_weight, parse_outcome
+from cqrf.growing.grow import MOST_TREES, GrowOptions, grow_trees
+from cqrf.growing.leaf_size import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
+from cqrf.growing.trees import Trees
+from cqrf.metrics.horizon import auto_horizon
+from cqrf.model.stored import Model, read_model, write_model
+from cqrf.solving.estimation import CENSORING_CURVES, check_solving, levels_of_time
+from cqrf.solving.kernel import KernelSpace, check_bandwidth
+from cqrf.solving.solve import check_neighbors
+from cqrf.storage.container import refusing
+from cqrf.support.checks import check_choice, check_int, check_quantiles, check_same_rows
 
 # Columns of `predict_survival_function(X, return_array=True)` when no times are asked for.
 _MAX_TIMES = 512

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from cqrf import datasets
-from cqrf.datasets import _load, load_congress, load_stormwater_cadmium
+from cqrf.datasets import load as _load
+from cqrf.datasets import load_congress, load_stormwater_cadmium
 
 DATA = files("cqrf.datasets").joinpath("data")
 CSV_FILES = sorted(entry.name for entry in DATA.iterdir() if entry.name.endswith(".csv"))

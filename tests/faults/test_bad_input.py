@@ -631,7 +631,7 @@ class TestNothingIsLost:
                 raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("cqrf._growing.ProgressBar.update", interrupted)
+            patch.setattr("cqrf.growing.grow.ProgressBar.update", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 model.fit(X, TIME, EVENT)
         assert 5 < seen[-1] < 50
@@ -648,7 +648,7 @@ class TestNothingIsLost:
 
         model = CensoredQuantileForest(n_estimators=50)
         before = dict(model.__dict__)
-        monkeypatch.setattr("cqrf._growing.ProgressBar.update", interrupted)
+        monkeypatch.setattr("cqrf.growing.grow.ProgressBar.update", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, TIME, EVENT)
         assert model.__dict__ == before

@@ -137,7 +137,7 @@ def test_load():
     assert_prompt(
         """
         import tempfile
-        import cqrf._files
+        import cqrf.storage.container
         X, time_, event = draw(2_000, 2)
         forest = CensoredQuantileForest(2_000, min_samples_leaf=500).fit(X, time_, event)
         few = forest.predict(X[:3])

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-import cqrf._files
+import cqrf.storage.container
 from cqrf import CensoredQuantileForest
 
 pytestmark = [
@@ -230,7 +230,7 @@ def test_files_of_others_and_of_the_living_stay(old):
     (folder / ".cqrf-fedcba9876543210.tmp").symlink_to(target)
     living = ".cqrf-00000000000000ff.tmp"
     with open(folder / living, "wb") as file:
-        assert cqrf._files._lock(file.fileno())
+        assert cqrf.storage.container._lock(file.fileno())
         forest.save(path)
         expected = {*kept, living, target.name, path.name, ".cqrf-fedcba9876543210.tmp"}
         assert set(os.listdir(folder)) == expected
@@ -243,7 +243,7 @@ def test_files_of_others_and_of_the_living_stay(old):
 def test_file_that_is_taken_for_abandoned_before_it_is_locked(old, monkeypatch):
     path, content, forest = old
     monkeypatch.delattr(os, "O_TMPFILE", raising=False)
-    lock, calls = cqrf._files._lock, []
+    lock, calls = cqrf.storage.container._lock, []
 
     def too_late(file):
         # Another process has come between.
@@ -253,7 +253,7 @@ def test_file_that_is_taken_for_abandoned_before_it_is_locked(old, monkeypatch):
         calls.append(file)
         return lock(file)
 
-    monkeypatch.setattr(cqrf._files, "_lock", too_late)
+    monkeypatch.setattr(cqrf.storage.container, "_lock", too_late)
     forest.save(path)
     assert len(calls) == 2
     assert path.read_bytes() != content

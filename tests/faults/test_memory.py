@@ -34,7 +34,7 @@ def all_ended(threads):
 COMMON = """
 import ctypes, os, resource, sys, time
 import numpy as np
-import cqrf._blocks
+import cqrf.support.blocks
 from cqrf import CensoredQuantileForest
 
 rng = np.random.default_rng(0)
@@ -208,7 +208,7 @@ def test_cells_are_made_whole_or_not_at_all(fault, error):
 
 
 SCRATCH = """
-cqrf._blocks._VALUES_PER_BLOCK = 2**17
+cqrf.support.blocks._VALUES_PER_BLOCK = 2**17
 X = rng.uniform(size=(1_000, 40)).astype(np.float32)
 forest = CensoredQuantileForest(3, min_samples_leaf=300, n_jobs=2, random_state=0)
 forest.fit(X, X[:, 0], rng.uniform(size=1_000) < 0.7)

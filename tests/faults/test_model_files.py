@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from attacks import ATTACKS, BLOCK_ATTACKS, Draft, mutate, to_block_bytes, to_version
 
-import cqrf._files
+import cqrf.storage.container
 from cqrf import CensoredQuantileForest, ModelFileError
 
 N_MUTANTS = 10_000
@@ -196,7 +196,7 @@ def test_file_that_cannot_be_mapped(tiny, tmp_path, monkeypatch, error, raised):
     def refuse(*args, **options):
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(cqrf._files.mmap, "mmap", refuse)
+    monkeypatch.setattr(cqrf.storage.container.mmap, "mmap", refuse)
     with pytest.raises(raised):
         load(tmp_path / "model.cqrf", tiny)
 
@@ -313,7 +313,7 @@ def old(tmp_path):
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
 def test_error_at_any_write_leaves_the_old_file(old, tmp_path, monkeypatch, error):
     path, content, forest = old
-    write, calls = cqrf._files.write_whole, []
+    write, calls = cqrf.storage.container.write_whole, []
 
     def counting(file, data):
         calls.append(len(data))
@@ -326,11 +326,11 @@ def test_error_at_any_write_leaves_the_old_file(old, tmp_path, monkeypatch, erro
             raise OSError(error, os.strerror(error))
         write(file, data)
 
-    monkeypatch.setattr(cqrf._files, "write_whole", counting)
+    monkeypatch.setattr(cqrf.storage.container, "write_whole", counting)
     forest.save(tmp_path / "another.cqrf")
     n_writes = len(calls)
     assert n_writes > 20
-    monkeypatch.setattr(cqrf._files, "write_whole", failing)
+    monkeypatch.setattr(cqrf.storage.container, "write_whole", failing)
     for k in range(1, n_writes + 1):
         calls[:] = [0] * k
         with pytest.raises(OSError) as raised:

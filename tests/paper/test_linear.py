@@ -12,7 +12,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from sklearn.linear_model import QuantileRegressor
 
-from cqrf.paper._linear import (
+from cqrf.data.outcome import Target, marginal_curves
+from cqrf.paper.linear import (
     AdaptedLoss,
     DeBacker,
     PengHuang,
@@ -22,7 +23,6 @@ from cqrf.paper._linear import (
     regression_quantile,
     solve_equation,
 )
-from cqrf.target import Target, marginal_curves
 
 DATA = Path(__file__).parent / "data"
 LEVELS = np.array([0.1, 0.3, 0.5, 0.7])

@@ -55,7 +55,7 @@ RUN = ["paper", "run", "equations", "--quick"]
 
 def cqrf(*arguments, **options):
     return subprocess.run(
-        [sys.executable, "-m", "cqrf.cli", *arguments],
+        [sys.executable, "-m", "cqrf", *arguments],
         capture_output=True,
         text=True,
         timeout=900,
@@ -361,7 +361,7 @@ class TestCommand:
             "sys.modules[missing] = None\n"
             "find = u.find_spec\n"
             "u.find_spec = lambda name, *a: None if name == missing else find(name, *a)\n"
-            "from cqrf.cli import main\n"
+            "from cqrf.app.cli import main\n"
             "main()\n"
         )
         command = [sys.executable, "-c", code, *arguments]
@@ -395,7 +395,7 @@ class TestCommand:
     def test_an_interrupted_run_goes_on(self, tmp_path):
         arguments = ["paper", "run", "intervals", "--reps", "6", "--trees", "100"]
         settings = Settings(reps=6, trees=100)
-        command = [sys.executable, "-m", "cqrf.cli", *arguments, "--out", str(tmp_path)]
+        command = [sys.executable, "-m", "cqrf", *arguments, "--out", str(tmp_path)]
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import norm
 
 from cqrf import Surv
+from cqrf.data.outcome import Target
 from cqrf.metrics import integrated_brier_score, make_quantile_scorer
-from cqrf.target import Target
 
 N_SAMPLES, N_ROWS = 20, 3000
 SHAPE = 1.5

@@ -1,7 +1,7 @@
 """Data sets that ship with the package, and simulated ones whose quantiles are known."""
 
-from cqrf.datasets._load import load_congress, load_stormwater_cadmium
-from cqrf.datasets._make import (
+from cqrf.datasets.load import load_congress, load_stormwater_cadmium
+from cqrf.datasets.make import (
     make_aft,
     make_crossing,
     make_heteroscedastic,

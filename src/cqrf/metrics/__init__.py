@@ -12,10 +12,10 @@ the best expected one, if censoring depends neither on the time nor on the featu
 `censored_log_score` needs no weights, and is proper also where censoring depends on the features.
 """
 
-from cqrf._ipcw import censoring_weights
-from cqrf.metrics._curves import brier_score, brier_skill_score, integrated_brier_score
-from cqrf.metrics._likelihood import censored_log_score
-from cqrf.metrics._quantiles import (
+from cqrf.metrics.brier import brier_score, brier_skill_score, integrated_brier_score
+from cqrf.metrics.ipcw import censoring_weights
+from cqrf.metrics.likelihood import censored_log_score
+from cqrf.metrics.quantiles import (
     QuantileCalibration,
     censored_interval_coverage,
     censored_pinball_loss,
@@ -24,8 +24,8 @@ from cqrf.metrics._quantiles import (
     pinball_loss,
     quantile_calibration,
 )
-from cqrf.metrics._ranking import concordance_index, concordance_index_ipcw
-from cqrf.metrics._scorers import SCORERS, QuantileScorer, make_quantile_scorer
+from cqrf.metrics.ranking import concordance_index, concordance_index_ipcw
+from cqrf.metrics.scorers import SCORERS, QuantileScorer, make_quantile_scorer
 
 __all__ = [
     "SCORERS",

@@ -7,15 +7,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.curves import StepFunction
+from cqrf.data.outcome import Target, marginal_curves
 from cqrf.forest import CensoredQuantileForest
 from cqrf.paper import plots
 from cqrf.paper.experiment import Experiment, Picture, Verdict, register
 from cqrf.paper.settings import Row, Settings
 from cqrf.paper.simulations import MODELS
 from cqrf.paper.tables import Table, mean, table
-from cqrf.solve import solve_quantiles
-from cqrf.target import Target, marginal_curves
+from cqrf.solving.curves import StepFunction
+from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
 

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from cqrf._ipcw import censoring_weights
+from cqrf.data.outcome import Target
 from cqrf.forest import CensoredQuantileForest
-from cqrf.paper._linear import DeBacker, LinearQuantiles, PengHuang, Portnoy
-from cqrf.solve import solve_quantiles
-from cqrf.target import Target
+from cqrf.metrics.ipcw import censoring_weights
+from cqrf.paper.linear import DeBacker, LinearQuantiles, PengHuang, Portnoy
+from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf._colours import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
 from cqrf.paper.settings import Row
 from cqrf.paper.tables import Mean, distinct, mean, select
-from cqrf.plot._style import bare
+from cqrf.plot.style import bare
+from cqrf.support.colours import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, YELLOW
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

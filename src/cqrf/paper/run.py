@@ -7,10 +7,10 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from cqrf._progress import ProgressBar
 from cqrf.paper.experiment import EXPERIMENTS, Experiment
 from cqrf.paper.page import Section, save_pictures, write_page
 from cqrf.paper.settings import Settings, Store, write_csv
+from cqrf.support.progress import ProgressBar
 
 
 def run(

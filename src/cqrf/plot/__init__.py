@@ -5,13 +5,13 @@ draws as attributes, draws with ``plot(ax=...)`` and keeps the artists: ``ax_``,
 others. matplotlib is imported when something is drawn: ``pip install 'cqrf[plot]'``.
 """
 
-from cqrf.plot._calibration import CalibrationDisplay
-from cqrf.plot._equation import EstimatingFunctionDisplay
-from cqrf.plot._fan import QuantileFanDisplay
-from cqrf.plot._importance import ImportanceDisplay
-from cqrf.plot._leaf_size import LeafSizePathDisplay
-from cqrf.plot._neighbors import NeighborsDisplay
-from cqrf.plot._survival import SurvivalCurvesDisplay
+from cqrf.plot.calibration import CalibrationDisplay
+from cqrf.plot.equation import EstimatingFunctionDisplay
+from cqrf.plot.fan import QuantileFanDisplay
+from cqrf.plot.importance import ImportanceDisplay
+from cqrf.plot.leaf_size import LeafSizePathDisplay
+from cqrf.plot.neighbors import NeighborsDisplay
+from cqrf.plot.survival import SurvivalCurvesDisplay
 
 __all__ = [
     "CalibrationDisplay",

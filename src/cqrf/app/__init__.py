@@ -1,0 +1,1 @@
+"""What needs the extras: the command line, tables of files, the report, explore."""

@@ -1,0 +1,151 @@
+"""From a fitted forest to the sliders and menus that make up a row."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.app.report.charts import number
+from cqrf.forest import CensoredQuantileForest
+from cqrf.model.importance import feature_names
+
+
+@dataclass(frozen=True)
+class Control:
+    """One feature of the row.
+
+    Attributes
+    ----------
+    name : str
+    value : float or None
+        Where it starts: the median, or the code of the commonest category; None if all is missing.
+    may_miss : bool
+        Whether values were missing in training.
+    low, high, step : float
+        Of a number; all zero if it had one value.
+    options : tuple of str
+        Of a category, in the order of their codes; empty for a number.
+    """
+
+    name: str
+    value: float | None
+    may_miss: bool
+    low: float = 0.0
+    high: float = 0.0
+    step: float = 0.0
+    options: tuple[str, ...] = ()
+
+    def html(self, j: int) -> str:
+        """Write the control of feature j."""
+        name = escape(self.name)
+        missing = ""
+        if self.may_miss and not self.options:
+            missing = (
+                f'<label class="missing"><input type="checkbox" data-missing="{j}"'
+                f"{' checked' if self.value is None else ''}> missing</label>"
+            )
+        if self.options:
+            gone = f'<option value=""{" selected" if self.value is None else ""}>missing</option>'
+            items = "".join(
+                f'<option value="{k}"{" selected" if k == self.value else ""}>'
+                f"{escape(text)}</option>"
+                for k, text in enumerate(self.options)
+            )
+            box = f'<select id="f{j}" data-feature="{j}">{items}{gone}</select>'
+            shown = ""
+        elif self.step == 0.0:
+            box = f'<input type="hidden" id="f{j}" data-feature="{j}" value="{self.value or 0}">'
+            shown = "had one value only"
+        else:
+            value = self.low if self.value is None else self.value
+            box = (
+                f'<input type="range" id="f{j}" data-feature="{j}" min="{self.low:.10g}" '
+                f'max="{self.high:.10g}" step="{self.step:.10g}" value="{value:.10g}">'
+            )
+            shown = number(value)
+        return (
+            f'<div class="control"><label for="f{j}">{name}</label>'
+            f'<output for="f{j}">{shown}</output>{box}{missing}</div>'
+        )
+
+
+def make_controls(forest: CensoredQuantileForest) -> list[Control]:
+    """Make a control for every feature, from what a model file knows of the training data."""
+    known = dict(forest._encoder.categories)
+    found = []
+    for j, name in enumerate(feature_names(forest)):
+        bins = forest._bins[:, j]
+        present = bins[bins < forest._binner.n_bins[j]]
+        may_miss = len(present) < len(bins)
+        if j in known:
+            found.append(_menu(name, forest, j, known[j], present, may_miss))
+        else:
+            found.append(_slider(name, forest, j, present, may_miss))
+    return found
+
+
+def read_row(controls: list[Control], values: Any) -> NDArray[np.float64]:
+    """Check what the page sent: numbers, codes of categories, None for missing; shape (1, p)."""
+    if not isinstance(values, list) or len(values) != len(controls):
+        raise ValueError(f"a row must be a list of {len(controls)} values")
+    row = np.full((1, len(controls)), np.nan)
+    for j, (control, value) in enumerate(zip(controls, values, strict=True)):
+        if value is None:
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ValueError(f"{control.name} must be a number or nothing")
+        # A whole number from JSON has any number of digits.
+        if not abs(value) <= sys.float_info.max:
+            raise ValueError(f"{control.name} must be a number of less than 309 digits, or nothing")
+        if control.options and value not in range(len(control.options)):
+            raise ValueError(f"{control.name} has no category number {value:g}")
+        row[0, j] = value
+    return row
+
+
+def _menu(
+    name: str,
+    forest: CensoredQuantileForest,
+    j: int,
+    values: NDArray[Any],
+    present: NDArray[np.uint8],
+    may_miss: bool,
+) -> Control:
+    # The bins of the categories tell which is commonest; the rarest share one.
+    start, end = forest._binner.category_offset[j : j + 2]
+    bin_of = forest._binner.category_bins[start:end]
+    value = None
+    if len(present):
+        value = float(np.flatnonzero(bin_of == np.bincount(present).argmax())[0])
+    return Control(name, value, may_miss, options=tuple(str(v) for v in values.tolist()))
+
+
+def _slider(
+    name: str,
+    forest: CensoredQuantileForest,
+    j: int,
+    present: NDArray[np.uint8],
+    may_miss: bool,
+) -> Control:
+    start, end = forest._binner.cut_offset[j : j + 2]
+    cuts = forest._binner.cuts[start:end]
+    if not len(cuts):
+        return Control(name, 0.0 if len(present) else None, may_miss)
+    whole = bool((cuts * 2 == np.rint(cuts * 2)).all())
+    gap = 1.0 if whole else (cuts[-1] - cuts[0]) / len(cuts) or abs(cuts[0]) * 0.1 or 1.0
+    low, high = float(cuts[0] - gap / 2), float(cuts[-1] + gap / 2)
+    step = 1.0 if whole else float(f"{(high - low) / 200:.1g}")
+    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    value = None
+    if len(present):
+        b = int(np.median(present))
+        left = cuts[b - 1] if b else low
+        right = cuts[b] if b < len(cuts) else high
+        value = round(float(left + right) / 2 / step) * step
+    return Control(name, value, may_miss, low, high, step)

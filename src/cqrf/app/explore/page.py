@@ -1,0 +1,192 @@
+"""The page, and the part of it that follows the sliders."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.app.explore.controls import Control, make_controls, read_row
+from cqrf.app.report.answers import estimation_of
+from cqrf.app.report.charts import bounded
+from cqrf.app.report.html import Table, asset, document, figure
+from cqrf.app.report.rows import curve_chart, time_range
+from cqrf.app.report.subject import SHOWN
+from cqrf.app.tables import Dialect, Limits
+from cqrf.forest import CensoredQuantileForest
+from cqrf.model.explain import outcomes_by_row
+from cqrf.solving.curves import StepFunction
+from cqrf.solving.solve import survival_curves
+from cqrf.support.colours import BLUE, ORANGE
+from cqrf.support.words import Words, words_for
+
+_TAIL = 0.05
+# Of a table that is scored: how many times its size it may have when decompressed, and its rows.
+# The answers to all of them are held in memory.
+_EXPANSION = 10
+_MAX_ROWS = 200_000
+_MAX_COLUMNS = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """A forest that answers for rows as the page sends them.
+
+    Attributes
+    ----------
+    forest : CensoredQuantileForest
+    title : str
+    time_name : str or None
+        What the outcome is called; None is a time, or a value under left censoring.
+    max_upload : int
+        Bytes of a table that may be scored.
+    dialect : Dialect or None
+        How its numbers and cells are written.
+    """
+
+    forest: CensoredQuantileForest
+    title: str
+    time_name: str | None
+    max_upload: int
+    dialect: Dialect | None = None
+
+    @property
+    def words(self) -> Words:
+        """What outcomes are called."""
+        return words_for(self.forest.target_.censoring)
+
+    @property
+    def name(self) -> str:
+        """Name of the outcome."""
+        return self.time_name or self.words.outcome
+
+    @property
+    def limits(self) -> Limits:
+        """Most that is taken in of a table."""
+        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
+
+    @cached_property
+    def controls(self) -> list[Control]:
+        """One for every feature."""
+        return make_controls(self.forest)
+
+    @cached_property
+    def overall(self) -> StepFunction:
+        """Kaplan-Meier curve of all training rows."""
+        time, event = self._outcome
+        weights = np.full((1, len(time)), 1.0 / len(time))
+        censoring = self.forest.target_.censoring
+        curve: StepFunction = survival_curves(weights, time, event, censoring=censoring)[0]
+        return curve
+
+    @cached_property
+    def _outcome(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        time, event = outcomes_by_row(self.forest.target_)
+        kept = ~np.isnan(time)
+        return time[kept], event[kept]
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """Answer for a row, and draw a pinned one beside it.
+
+        Parameters
+        ----------
+        request : dict
+            ``values``: the row; ``pinned``: another row or None.
+
+        Returns
+        -------
+        dict
+            ``figure``: HTML; ``quantiles``, ``identified`` and ``interval``: numbers.
+        """
+        if not isinstance(request, dict):
+            raise ValueError("a request must be an object with the values of a row")
+        row = read_row(self.controls, request.get("values"))
+        pinned = request.get("pinned")
+        levels = np.array([*SHOWN, _TAIL, 1.0 - _TAIL])
+        forest, words = self.forest, self.words
+        estimation = estimation_of(forest, row)
+        quantiles, identified = estimation.quantiles(
+            levels, solver=forest.solver, interpolation=forest.interpolation
+        )
+        _, _, weights = estimation.weights.matrix(1, 64)
+        low, high = time_range(self._outcome[0])
+        chart = curve_chart(
+            f"{words.curve.capitalize()} of the row that the controls describe",
+            self.name,
+            estimation.survival_functions()[0],
+            quantiles[0, :3],
+            identified[0, :3],
+            self.overall,
+            low,
+            high,
+            words=words,
+        )
+        chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
+        if pinned is not None:
+            other = estimation_of(forest, read_row(self.controls, pinned)).survival_functions()[0]
+            x = np.concatenate([[low], other.x[other.x > low]])
+            chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
+        times = [
+            bounded(float(time), bool(known), words)
+            for time, known in zip(quantiles[0], identified[0], strict=True)
+        ]
+        table = Table(
+            "Numbers",
+            (words.share, self.name),
+            [(f"{level:.0%}", text) for level, text in sorted(zip(levels, times, strict=True))],
+        )
+        caption = (
+            f"90% interval: {times[3]} to {times[4]} (shaded). Made of about "
+            f"{1.0 / float((weights**2).sum()):.0f} training rows. Rings are bounds: the "
+            "data do not reach further."
+        )
+        return {
+            "figure": figure(chart, caption, table),
+            "tiles": [
+                {"name": words.row_tile.format(self.name, f"{level:.0%}"), "value": text}
+                for level, text in zip(SHOWN, times[:3], strict=True)
+            ],
+            "quantiles": quantiles[0, :3].tolist(),
+            "identified": identified[0, :3].tolist(),
+            "interval": quantiles[0, 3:].tolist(),
+        }
+
+    def page(self, nonce: str) -> str:
+        """Write the page."""
+        start = [control.value for control in self.controls]
+        first = self.answer({"values": start})
+        controls = "".join(control.html(j) for j, control in enumerate(self.controls))
+        tiles = "".join(
+            f"<div><b>{escape(tile['value'])}</b><span>{escape(tile['name'])}</span></div>"
+            for tile in first["tiles"]
+        )
+        settings = json.dumps({"maxUpload": self.max_upload}).replace("<", "\\u003c")
+        body = f"""<main class="explore"><h1>{escape(self.title)}</h1>
+<p>{escape(self.words.row_intro)}</p>
+<div class="columns">
+<div class="answer"><div class="tiles" id="tiles" aria-live="polite">{tiles}</div>
+<div id="figure">{first["figure"]}</div></div>
+<form id="row" autocomplete="off"><div class="buttons">
+<button type="button" id="pin">Pin this curve</button>
+<button type="reset" id="reset">Start again</button></div>{controls}</form>
+</div>
+<section><h2>Score a table</h2>
+<p>A CSV, Parquet or Feather file with the columns of the model, up to
+{self.max_upload // 2**20} MB ({self.limits.n_bytes // 2**20} MB when decompressed) and
+{self.limits.n_rows:,} rows. It stays on this computer; <code>cqrf predict</code> takes tables of
+any size.</p>
+<p><input type="file" id="file" aria-label="Table to score"></p>
+<p id="message" role="alert"></p><div id="preview"></div></section>
+</main>"""
+        script = (
+            asset("chart.js")
+            + f"\nconst settings = {settings};\n"
+            + files("cqrf.app.explore").joinpath("assets", "explore.js").read_text(encoding="utf-8")
+        )
+        return document(self.title, body, script=script, nonce=nonce)

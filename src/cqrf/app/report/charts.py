@@ -1,0 +1,423 @@
+"""Charts as SVG text: visible without scripts, printed as they are, read aloud by their title.
+
+Every chart carries its numbers in ``data-`` attributes; `chart.js` shows them under the pointer.
+Python draws, so that the report and the page of ``cqrf explore`` look alike, and a notebook that
+removes scripts still shows every picture.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.support.words import Words
+
+GREY = "#6b7280"
+# Stands for a number that does not exist.
+NOTHING = "-"
+_WIDTH = 480
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 26, 12, 46
+
+
+def number(value: float) -> str:
+    """Write a number with about three digits."""
+    if not math.isfinite(value):
+        return NOTHING
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.2e}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    # A year has no thousands.
+    text = f"{value:{',' if abs(value) >= 1e4 else ''}.{min(digits, 6)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(value: float) -> str:
+    """Write a share."""
+    if not math.isfinite(value):
+        return NOTHING
+    if 0.0 < abs(value) < 0.001:
+        return f"{100 * value:.1g}%"
+    return f"{100 * value:.1f}".removesuffix(".0") + "%"
+
+
+def plus_minus(value: float, error: float, write: Callable[[float], str] = number) -> str:
+    """Write an estimate and its error, if they exist."""
+    if not math.isfinite(value):
+        return NOTHING
+    return f"{write(value)} ± {write(error)}" if math.isfinite(error) else write(value)
+
+
+def bounded(value: float, known: bool, words: Words) -> str:
+    """Write a quantile, or the bound that is known of it."""
+    return number(value) if known else f"{words.bound} {number(value)}"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One direction of a chart.
+
+    Attributes
+    ----------
+    label : str
+    low, high : float
+    log : bool
+        Logarithmic.
+    percent : bool
+        Values are shares.
+    marked : tuple of float
+        Where ticks are, in place of round values.
+    """
+
+    label: str
+    low: float
+    high: float
+    log: bool = False
+    percent: bool = False
+    marked: tuple[float, ...] = ()
+
+    @classmethod
+    def around(
+        cls,
+        label: str,
+        values: Sequence[float] | NDArray[Any],
+        *,
+        zero: bool = False,
+        log: bool = False,
+        percent: bool = False,
+    ) -> Axis:
+        """Make an axis that holds the finite values, and zero if asked."""
+        finite = np.asarray(values, dtype=np.float64).ravel()
+        finite = finite[np.isfinite(finite)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
+        if log:
+            return cls(label, low / 1.1, high * 1.1, log=True, percent=percent)
+        if zero:
+            low, high = min(low, 0.0), max(high, 0.0)
+            high = 1.0 if low == high else high
+        margin = 0.04 * (high - low) or abs(high) * 0.1 or 1.0
+        return cls(
+            label,
+            low if zero and low == 0.0 else low - margin,
+            high if zero and high == 0.0 else high + margin,
+            percent=percent,
+        )
+
+    @classmethod
+    def along(cls, label: str, values: NDArray[np.float64]) -> Axis:
+        """Make the axis of a feature: between the two values of an indicator there is no tick."""
+        axis = cls.around(label, values)
+        return replace(axis, marked=tuple(values.tolist())) if len(values) <= 2 else axis
+
+    def place(self, value: float) -> float:
+        """Position from 0 (low) to 1 (high)."""
+        if self.log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Round values along the axis, or those that are marked."""
+        if self.marked:
+            return list(self.marked)
+        if self.log:
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            steps = (1, 2, 5) if self.high / self.low < 300 else (1,)
+            found = [s * 10.0**d for d in decades for s in steps]
+            return [tick for tick in found if self.low <= tick <= self.high]
+        raw = (self.high - self.low) / count
+        power = 10.0 ** math.floor(math.log10(raw))
+        step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        # Two digits more than the step has, at any scale.
+        digits = 2 - math.floor(math.log10(step))
+        return [round(k * step, digits) for k in range(first, last + 1)]
+
+    def show(self, value: float) -> str:
+        """Write a value of this axis."""
+        return percent(value) if self.percent else number(value)
+
+
+@dataclass
+class Chart:
+    """A chart in the making; `svg` writes it.
+
+    Attributes
+    ----------
+    title : str
+        What is to be seen, for readers who cannot see it.
+    x, y : Axis
+    height : int
+    names : list of str
+        Names along the vertical axis, from the top, in place of its ticks.
+    left : int
+        Room for what stands left of the axis.
+    """
+
+    title: str
+    x: Axis
+    y: Axis
+    height: int = 300
+    names: list[str] = field(default_factory=list)
+    left: int = _LEFT
+
+    def __post_init__(self) -> None:
+        self._marks: list[str] = []
+        self._series: list[dict[str, object]] = []
+        self._keys: list[tuple[str, str, str]] = []
+        if self.names:
+            longest = max(len(name) for name in self.names)
+            self.left = min(215, 22 + round(8.4 * min(longest, 24)))
+
+    def key(self, name: str, colour: str, dash: str = "") -> int:
+        """Add an entry to the legend; marks that carry its number are hidden with it."""
+        self._keys.append((name, colour, dash))
+        return len(self._keys) - 1
+
+    def line(
+        self,
+        x: Sequence[float] | NDArray[Any],
+        y: Sequence[float] | NDArray[Any],
+        colour: str,
+        name: str,
+        *,
+        step: bool = False,
+        dash: str = "",
+        dots: bool = False,
+        width: float = 2.2,
+    ) -> None:
+        """Draw a line through the finite points, or a step function."""
+        pairs = [
+            (float(a), float(b))
+            for a, b in zip(x, y, strict=True)
+            if math.isfinite(a) and math.isfinite(b)
+        ]
+        if not pairs:
+            return
+        if step:
+            pairs = _corners(pairs)
+        points = [(self._px(a), self._py(b)) for a, b in pairs]
+        path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+        for a, b in points[1:]:
+            path += f"H{a:.1f}V{b:.1f}" if step else f"L{a:.1f} {b:.1f}"
+        stroke = f' stroke-dasharray="{dash}"' if dash else ""
+        circles = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in points)
+        at = self.key(name, colour, dash)
+        self._marks.append(
+            f'<g data-at="{at}" stroke="{colour}" fill="{colour}"><path d="{path}" fill="none" '
+            f'stroke-width="{width}"{stroke}/>{circles if dots else ""}</g>'
+        )
+        self._series.append(
+            {
+                "name": name,
+                "at": at,
+                "step": step,
+                "x": [_short(a) for a, _ in pairs],
+                "y": [_short(b) for _, b in pairs],
+            }
+        )
+
+    def ribbon(
+        self,
+        x: Sequence[float] | NDArray[Any],
+        low: Sequence[float] | NDArray[Any],
+        high: Sequence[float] | NDArray[Any],
+        colour: str,
+    ) -> None:
+        """Shade the room between two lines, behind everything."""
+        rows = [row for row in zip(x, low, high, strict=True) if all(math.isfinite(v) for v in row)]
+        if len(rows) < 2:
+            return
+        there = [f"{self._px(a):.1f} {self._py(b):.1f}" for a, b, _ in rows]
+        back = [f"{self._px(a):.1f} {self._py(c):.1f}" for a, _, c in reversed(rows)]
+        self._marks.insert(
+            0, f'<path d="M{"L".join(there + back)}Z" fill="{colour}" opacity="0.13"/>'
+        )
+
+    def rule(self, *, x: float | None = None, y: float | None = None, label: str = "") -> None:
+        """Draw a thin line across the chart."""
+        if x is not None:
+            at = self._px(x)
+            ends = f'x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{self.height - _BOTTOM}"'
+            # On the side where there is room.
+            right = at > (self.left + _WIDTH - _RIGHT) / 2
+            side = f'x="{at - 4:.1f}" text-anchor="end"' if right else f'x="{at + 4:.1f}"'
+            text = f'{side} y="{_TOP + 12}"'
+        else:
+            assert y is not None
+            at = self._py(y)
+            ends = f'y1="{at:.1f}" y2="{at:.1f}" x1="{self.left}" x2="{_WIDTH - _RIGHT}"'
+            text = f'x="{_WIDTH - _RIGHT - 4}" y="{at - 4:.1f}" text-anchor="end"'
+        self._marks.append(
+            f'<line class="rule" {ends}/>'
+            + (f'<text class="small" {text}>{escape(label)}</text>' if label else "")
+        )
+
+    def diagonal(self) -> None:
+        """Draw the line on which both axes agree."""
+        low, high = max(self.x.low, self.y.low), min(self.x.high, self.y.high)
+        self._marks.append(
+            f'<line class="rule" x1="{self._px(low):.1f}" y1="{self._py(low):.1f}" '
+            f'x2="{self._px(high):.1f}" y2="{self._py(high):.1f}"/>'
+        )
+
+    def dot(
+        self,
+        x: float,
+        y: float,
+        colour: str,
+        tip: str,
+        *,
+        error_x: float = 0.0,
+        error_y: float = 0.0,
+        ring: int | None = None,
+        key: int | None = None,
+    ) -> None:
+        """Draw a point, with bars of so many units to both sides, and a text under the pointer.
+
+        Rings 0, 1, ... are hollow points around each other, for what lies at one place.
+        """
+        if not (math.isfinite(x) and math.isfinite(y)):
+            return
+        a, b = self._px(x), self._py(y)
+        bars = ""
+        if error_x and math.isfinite(error_x):
+            ends = (self._px(max(x - error_x, self.x.low)), self._px(min(x + error_x, self.x.high)))
+            bars += f'<path d="M{ends[0]:.1f} {b:.1f}H{ends[1]:.1f}" stroke-width="1.6"/>'
+        if error_y and math.isfinite(error_y):
+            low = self._py(max(y - error_y, self.y.low))
+            high = self._py(min(y + error_y, self.y.high))
+            bars += f'<path d="M{a:.1f} {low:.1f}V{high:.1f}" stroke-width="1.6"/>'
+        fill, radius = (
+            (colour, 4.5) if ring is None else ("none" if ring else "#fff", 4.5 + 3.5 * ring)
+        )
+        self._marks.append(
+            f'<g{_of(key)} data-tip="{escape(tip)}" stroke="{colour}">{bars}<circle cx="{a:.1f}" '
+            f'cy="{b:.1f}" r="{radius}" fill="{fill}" stroke-width="2"/></g>'
+        )
+
+    def bar(
+        self,
+        low: tuple[float, float],
+        high: tuple[float, float],
+        colour: str,
+        tip: str,
+        key: int | None = None,
+    ) -> None:
+        """Draw a box from one corner to the other."""
+        a, b = self._px(low[0]), self._px(high[0])
+        c, d = self._py(high[1]), self._py(low[1])
+        self._marks.append(
+            f'<rect{_of(key)} data-tip="{escape(tip)}" x="{min(a, b):.1f}" y="{min(c, d):.1f}" '
+            f'width="{max(abs(b - a), 0.5):.1f}" height="{abs(d - c):.1f}" fill="{colour}"/>'
+        )
+
+    def svg(self) -> str:
+        """Write the chart."""
+        parts = [
+            f'<svg class="chart" viewBox="0 0 {_WIDTH} {self.height}" role="img" tabindex="0" '
+            f'aria-label="{escape(self.title)}" data-chart="{escape(self._data())}">',
+            *self._axes(),
+            *self._marks,
+            "</svg>",
+        ]
+        return "".join(parts)
+
+    def legend(self) -> list[tuple[str, str, str]]:
+        """Name, colour and dashes of every entry of the legend."""
+        return self._keys
+
+    def _data(self) -> str:
+        scale = {
+            "left": self.left,
+            "right": _WIDTH - _RIGHT,
+            "top": _TOP,
+            "bottom": self.height - _BOTTOM,
+            "low": self.x.low,
+            "high": self.x.high,
+            "log": self.x.log,
+            "xlabel": self.x.label,
+            "xpercent": self.x.percent,
+            "ypercent": self.y.percent,
+            "series": self._series,
+        }
+        return json.dumps(scale, separators=(",", ":"))
+
+    def _axes(self) -> list[str]:
+        bottom, right = self.height - _BOTTOM, _WIDTH - _RIGHT
+        parts = []
+        for tick in self.x.ticks():
+            a = self._px(tick)
+            parts.append(
+                f'<line class="grid" x1="{a:.1f}" x2="{a:.1f}" y1="{_TOP}" y2="{bottom}"/>'
+            )
+            parts.append(
+                f'<text x="{a:.1f}" y="{bottom + 17}" text-anchor="middle">'
+                f"{escape(_tick(self.x, tick))}</text>"
+            )
+        if self.names:
+            for k, name in enumerate(self.names):
+                b = self._py(len(self.names) - k - 0.5)
+                shown = name if len(name) <= 24 else name[:23] + "…"
+                parts.append(
+                    f'<text x="{self.left - 8}" y="{b + 4:.1f}" text-anchor="end">'
+                    f"{escape(shown)}</text>"
+                )
+        else:
+            for tick in self.y.ticks():
+                b = self._py(tick)
+                parts.append(
+                    f'<line class="grid" x1="{self.left}" x2="{right}" y1="{b:.1f}" y2="{b:.1f}"/>'
+                )
+                parts.append(
+                    f'<text x="{self.left - 7}" y="{b + 4:.1f}" text-anchor="end">'
+                    f"{escape(_tick(self.y, tick))}</text>"
+                )
+        middle = (self.left + right) / 2
+        parts.append(
+            f'<text class="label" x="{middle:.0f}" y="{self.height - 8}" text-anchor="middle">'
+            f"{escape(self.x.label)}</text>"
+        )
+        if self.y.label:
+            centre = (_TOP + bottom) / 2
+            parts.append(
+                f'<text class="label" transform="translate(14 {centre:.0f}) rotate(-90)" '
+                f'text-anchor="middle">{escape(self.y.label)}</text>'
+            )
+        return parts
+
+    def _px(self, value: float) -> float:
+        return self.left + self.x.place(value) * (_WIDTH - _RIGHT - self.left)
+
+    def _py(self, value: float) -> float:
+        bottom = self.height - _BOTTOM
+        return bottom - self.y.place(value) * (bottom - _TOP)
+
+
+def _tick(axis: Axis, value: float) -> str:
+    return f"{round(100 * value, 4):g}%" if axis.percent else number(value)
+
+
+def _of(key: int | None) -> str:
+    return "" if key is None else f' data-at="{key}"'
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+def _corners(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Leave out steps too small to be seen: a curve may jump at thousands of times."""
+    kept = [pairs[0]]
+    for pair in pairs[1:]:
+        if abs(pair[1] - kept[-1][1]) >= 0.002:
+            kept.append(pair)
+    if kept[-1] != pairs[-1]:
+        kept.append(pairs[-1])
+    return kept

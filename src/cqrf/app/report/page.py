@@ -1,0 +1,127 @@
+"""The whole page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+
+from cqrf import __version__
+from cqrf.app.report.cautions import (
+    Caution,
+    assumptions_section,
+    cautions_section,
+    find_cautions,
+)
+from cqrf.app.report.charts import bounded, percent
+from cqrf.app.report.data import data_section
+from cqrf.app.report.effects import (
+    effects_section,
+    importance_section,
+    measure_effects,
+    measure_importance,
+)
+from cqrf.app.report.fit import fit_section, leaf_section
+from cqrf.app.report.html import Section, asset, document
+from cqrf.app.report.rows import choose_rows, portray, rows_section
+from cqrf.app.report.subject import SHOWN, Subject, level_index
+from cqrf.support.progress import ProgressBar
+
+_BIBTEX = """@article{li2019censored,
+  title   = {Censored Quantile Regression Forests},
+  author  = {Li, Alexander Hanbo and Bradic, Jelena},
+  journal = {arXiv preprint arXiv:1902.03327},
+  year    = {2019}
+}"""
+
+
+def build_page(subject: Subject, *, verbose: int) -> tuple[str, list[Caution]]:
+    """Compute everything and write the page; return it with its warnings."""
+    sections: list[Section] = []
+    cautions: list[Caution] = []
+
+    def learn_features() -> None:
+        importance = measure_importance(subject)
+        sections.append(importance_section(subject, importance))
+        order = np.argsort(-importance.mean, kind="stable")
+        sections.append(effects_section(subject, measure_effects(subject, order)))
+
+    steps: list[Callable[[], None]] = [
+        lambda: cautions.extend(find_cautions(subject)),
+        lambda: sections.append(cautions_section(cautions)),
+        lambda: sections.append(data_section(subject)),
+        lambda: sections.append(fit_section(subject)),
+        lambda: sections.append(leaf_section(subject)),
+        learn_features,
+        lambda: sections.append(rows_section(subject, portray(subject, choose_rows(subject)))),
+        lambda: sections.append(assumptions_section(subject)),
+        lambda: sections.append(_cite_section()),
+    ]
+    with ProgressBar(len(steps), "writing the report", enabled=verbose > 0) as bar:
+        for k, step in enumerate(steps):
+            step()
+            bar.update(k + 1)
+    links = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
+    body = "\n".join(section.html() for section in sections)
+    main = (
+        f"<main><h1>{escape(subject.title)}</h1>\n{_summary(subject, cautions)}\n"
+        f'<nav aria-label="Chapters"><ul>{links}</ul></nav>\n{body}\n</main>'
+    )
+    return document(subject.title, main, script=asset("chart.js")), cautions
+
+
+def _summary(subject: Subject, cautions: list[Caution]) -> str:
+    forest, scores = subject.forest, subject.scores
+    low, middle, high = _medians(subject)
+    span = low if low == high else f"{low} to {high}"
+    sentence = (
+        f"A censored quantile forest of {len(forest.trees_):,} trees, learned from "
+        f"{forest.target_.n:,} rows. Predicted median {subject.time_name}: {middle} for a "
+        f"typical row, {span} for the middle 80% of rows. "
+    )
+    skill = scores.rivals[0].skill
+    if np.isfinite(skill.share):
+        verb, of = ("saves", "of") if skill.share >= 0 else ("adds", "to")
+        sentence += (
+            f"Knowing the features {verb} {percent(abs(skill.share))} (standard error "
+            f"{percent(skill.std_error)}) {of} the integrated Brier score of one curve for "
+            f"everybody, {subject.how_far}; concordance {scores.concordance:.2f}. "
+        )
+    return f'<p>{escape(sentence)}<a href="#warnings">{_counted(cautions)}</a>.</p>'
+
+
+def _medians(subject: Subject) -> list[str]:
+    """Write the 10, 50 and 90% points of the predicted medians over rows, bounds as bounds."""
+    at = level_index(0.5)
+    answered = ~np.isnan(subject.answers.quantiles[:, at])
+    medians = subject.answers.quantiles[answered, at]
+    # Beyond its bound a median may lie anywhere: a point is known where that makes no difference.
+    farthest = -np.inf if subject.left else np.inf
+    moved = np.where(subject.answers.identified[answered, at], medians, farthest)
+    points = [np.quantile(values, SHOWN, method="inverted_cdf") for values in (medians, moved)]
+    return [
+        bounded(float(near), bool(near == far), subject.words)
+        for near, far in zip(*points, strict=True)
+    ]
+
+
+def _counted(cautions: list[Caution]) -> str:
+    """Count warnings, and notes if there are any."""
+    counts = {
+        kind: sum(caution.kind == kind for caution in cautions) for kind in ("warning", "note")
+    }
+    texts = [f"{n or 'No'} {kind}{'' if n == 1 else 's'}" for kind, n in counts.items()]
+    return " and ".join(texts if counts["note"] else texts[:1])
+
+
+def _cite_section() -> Section:
+    return Section(
+        "cite",
+        "How to cite",
+        [
+            "<p>The method: Alexander Hanbo Li and Jelena Bradic, <em>Censored Quantile Regression "
+            "Forests</em>, arXiv:1902.03327. The program: cqrf, version "
+            f"{__version__}.</p><pre>{escape(_BIBTEX)}</pre>"
+        ],
+    )

@@ -1,0 +1,330 @@
+"""How good predictions are beside simpler ones, for ``cqrf evaluate`` and the page.
+
+Everything is scored on min(T, h), as everywhere in `cqrf.metrics`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.app.report.answers import Answers, Question
+from cqrf.data.outcome import Target
+from cqrf.metrics import (
+    QuantileCalibration,
+    censored_interval_coverage,
+    censored_log_score,
+    concordance_index,
+    quantile_calibration,
+)
+from cqrf.metrics.common import enough, mean_by_level, pinball
+from cqrf.metrics.curve_errors import (
+    Skill,
+    integrate,
+    integrated_errors,
+    kaplan_meier_survival,
+    without_itself,
+)
+from cqrf.metrics.ipcw import Scored
+from cqrf.solving.solve import solve_quantiles
+
+Array = NDArray[np.float64]
+COVERAGES = (0.5, 0.8, 0.9)
+# Of restricted means, which are shares of the time up to the horizon.
+_DIGITS = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What somebody predicts.
+
+    Attributes
+    ----------
+    quantiles : ndarray of shape (n, q) or (q,)
+    survival : ndarray of shape (n, g) or (g,)
+    """
+
+    quantiles: Array
+    survival: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """A simpler prediction, and how the forest compares with it.
+
+    Attributes
+    ----------
+    name : str
+    loss : ndarray of shape (q,)
+        Its pinball loss at every level.
+    saving, std_error : ndarray of shape (q,)
+        Share of its loss that the forest saves, with the standard error over rows, the weights and
+        its loss taken as known. NaN at levels that hardly a row reaches within the horizon.
+    skill : Skill
+        The same of the integrated Brier score.
+    log_score : float
+        Its censored log score.
+    concordance : float
+    """
+
+    name: str
+    loss: Array
+    saving: Array
+    std_error: Array
+    skill: Skill
+    log_score: float
+    concordance: float
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """How often an interval holds the true time.
+
+    Attributes
+    ----------
+    nominal, observed, std_error : float
+    width : float
+        Median width of the intervals.
+    n_used : int
+        Rows whose interval ends within the horizon.
+    """
+
+    nominal: float
+    observed: float
+    std_error: float
+    width: float
+    n_used: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of predictions, up to a horizon.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (q,)
+    n : int
+        Rows that were scored.
+    horizon : float
+        The time h at which times and predictions are cut.
+    loss : ndarray of shape (q,)
+        Pinball loss of min(T, h).
+    brier : float
+        Integrated Brier score up to h.
+    log_score : float
+        Censored log score up to h, which needs no censoring weights.
+    concordance : float
+        Of the restricted means up to h.
+    rivals : list of Rival
+        The first one is the Kaplan-Meier curve.
+    calibration : QuantileCalibration
+    coverage : list of Coverage
+    identified : ndarray of shape (q,)
+        Share of the rows whose quantile is identified.
+    """
+
+    levels: Array
+    n: int
+    horizon: float
+    loss: Array
+    brier: float
+    log_score: float
+    concordance: float
+    rivals: list[Rival]
+    calibration: QuantileCalibration
+    coverage: list[Coverage]
+    identified: Array
+
+
+def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
+    """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
+    rest = without_itself(target) if out_of_bag else None
+    if rest is not None:
+        quantiles, _ = rest.quantiles(question.levels, solver="root", interpolation="midpoint")
+        survival = rest.curve("survival", question.times)
+        return Prediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
+    weight = np.ones(target.n) if target.weight is None else target.weight
+    quantiles = solve_quantiles(
+        (weight / weight.sum())[None, :],
+        target.observed,
+        target.event == 1,
+        question.levels,
+        censoring=target.censoring,
+    )
+    return Prediction(np.ravel(quantiles), kaplan_meier_survival(target, question.times))
+
+
+def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
+    """Score predicted quantiles and curves.
+
+    Parameters
+    ----------
+    answers : Answers
+        Rows with NaN (no out-of-bag answer) are left out.
+    rivals : dict of str to Prediction
+        Other predictions for the same rows, `kaplan_meier` first.
+    train : Target
+        The training outcomes, from which the censoring curve is estimated.
+
+    Returns
+    -------
+    Scores
+    """
+    question = answers.question
+    kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
+    scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
+    quantiles, identified = answers.quantiles[kept], answers.identified[kept]
+    others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
+    # Without its own outcome a row is thought the earlier, the later it is: what that does to the
+    # curve of everybody is taken off before rows are ranked.
+    own: Array | float = 0.0
+    if answers.out_of_bag:
+        everybody = integrate(next(iter(others.values())).survival, question.times)
+        own = everybody - everybody.mean()
+    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question, own)
+    theirs = {
+        name: _Judged.of(scored, prediction, question, own if at == 0 else 0.0)
+        for at, (name, prediction) in enumerate(others.items())
+    }
+    beyond = -np.inf if scored.mirrored else np.inf
+    marked = np.where(identified, quantiles, beyond)
+    options = {
+        "event": scored.event,
+        "censoring": train.censoring,
+        "horizon": question.horizon,
+        # Out-of-bag the rows are the training rows, and share the error of their curve.
+        "train": None if answers.out_of_bag and kept.all() and train.weight is None else train,
+    }
+    with warnings.catch_warnings():
+        # Where nothing can be said there is NaN, and the page says so.
+        warnings.simplefilter("ignore")
+        calibration = quantile_calibration(scored.time, marked, question.levels, **options)  # type: ignore[arg-type]
+        coverage = [
+            found
+            for nominal in COVERAGES
+            if (found := _coverage(scored, marked, question.levels, nominal)) is not None
+        ]
+    # Where hardly a prediction lies before the horizon nothing can be said of a level.
+    judged = enough(calibration.n_used, len(scored.time))
+    return Scores(
+        levels=question.levels,
+        n=len(scored.time),
+        horizon=question.horizon,
+        loss=mean_by_level(ours.rho, scored.weight),
+        brier=float(ours.errors.mean()),
+        log_score=ours.log_score,
+        concordance=ours.concordance,
+        rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
+        calibration=replace(
+            calibration,
+            observed=np.where(judged, calibration.observed, np.nan),
+            std_error=np.where(judged, calibration.std_error, np.nan),
+        ),
+        coverage=coverage,
+        identified=identified.mean(axis=0),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """What a prediction loses in every row.
+
+    Attributes
+    ----------
+    rho : ndarray of shape (n, q)
+        Pinball losses of min(T, h).
+    errors : ndarray of shape (n,)
+        Integrated squared errors of the curves.
+    log_score, concordance : float
+    """
+
+    rho: Array
+    errors: Array
+    log_score: float
+    concordance: float
+
+    @classmethod
+    def of(
+        cls, scored: Scored, prediction: Prediction, question: Question, own: Array | float
+    ) -> _Judged:
+        shape = (len(scored.time), len(question.times))
+        survival = np.broadcast_to(prediction.survival, shape)
+        options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
+        at = question.log_times
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            log_score = censored_log_score(
+                scored.time, survival[:, at], question.times[at], **options
+            )
+            concordance = concordance_index(
+                scored.time,
+                np.round(integrate(survival, question.times) - own, _DIGITS),
+                train=scored.train,
+                horizon=scored.horizon,
+                **options,
+            )
+        return cls(
+            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
+            integrated_errors(scored, survival, question.times),
+            log_score,
+            concordance,
+        )
+
+
+def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
+    """Keep some rows of a prediction, where it has rows."""
+    if prediction.survival.ndim == 1:
+        return Prediction(np.atleast_2d(prediction.quantiles), prediction.survival)
+    return Prediction(prediction.quantiles[kept], prediction.survival[kept])
+
+
+def _compare(
+    name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
+) -> Rival:
+    weight = scored.weight
+    loss = mean_by_level(theirs.rho, weight)
+    difference = theirs.rho - ours.rho
+    mean = mean_by_level(difference, weight)
+    error = np.sqrt((weight**2) @ (difference - mean) ** 2) / weight.sum()
+    return Rival(
+        name,
+        loss,
+        np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
+        np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
+        Skill.of(ours.errors, theirs.errors, None),
+        theirs.log_score,
+        theirs.concordance,
+    )
+
+
+def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
+    """Share of the times inside, over the rows both of whose ends are known by the horizon."""
+    tail = (1.0 - nominal) / 2.0
+    ends = [int(np.argmin(np.abs(levels - level))) for level in (tail, 1.0 - tail)]
+    if not np.allclose(levels[ends], [tail, 1.0 - tail]):
+        return None
+    both = marked[:, ends]
+    within = (both >= scored.horizon) if scored.mirrored else (both <= scored.horizon)
+    reached = within.all(axis=1)
+    if not enough(reached.sum(), len(scored.time)):
+        return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
+    options: dict[str, Any] = {
+        "event": scored.event[reached],
+        "train": scored.train,
+        "censoring": scored.train.censoring,
+        "horizon": scored.horizon,
+    }
+    lower, upper = both[reached].T
+    found = quantile_calibration(scored.time[reached], both[reached], levels[ends], **options)
+    return Coverage(
+        nominal,
+        censored_interval_coverage(scored.time[reached], lower, upper, **options),
+        # The two ends go up and down together, so that this errs on the safe side.
+        float(np.hypot(*found.std_error)),
+        float(np.median(upper - lower)),
+        int(found.n_used.min()),
+    )

@@ -1,0 +1,208 @@
+"""What a report is about: a fitted forest, data, and everything computed from them once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf import _engine
+from cqrf.app.report.answers import (
+    Answers,
+    Question,
+    estimation_of,
+    out_of_bag,
+    predicted,
+    share_trained_on,
+)
+from cqrf.app.report.charts import number
+from cqrf.app.report.cox import cross_fitted, design
+from cqrf.app.report.scores import Scores, kaplan_meier, score
+from cqrf.data.outcome import Target, marginal_curves, parse_outcome
+from cqrf.forest import CensoredQuantileForest
+from cqrf.metrics.horizon import read_horizon
+from cqrf.model.importance import feature_names
+from cqrf.support.checks import check_same_rows
+from cqrf.support.colours import colour_of_level
+from cqrf.support.words import Words, words_for
+
+Array = NDArray[np.float64]
+
+# Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
+LEVELS = np.arange(1, 20) / 20
+SHOWN = (0.1, 0.5, 0.9)
+COLOURS = tuple(map(colour_of_level, SHOWN))
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A forest and the data that it is judged on.
+
+    Attributes
+    ----------
+    forest : CensoredQuantileForest
+        Fitted.
+    matrix : ndarray of shape (n, p)
+        Features as the forest sees them: numbers, and codes of categories; NaN is missing.
+    time, event : ndarray of shape (n,)
+        Outcomes.
+    title, time_name : str
+        For the page.
+    horizon : float
+        The time up to which is scored.
+    """
+
+    forest: CensoredQuantileForest
+    matrix: Array
+    time: Array
+    event: NDArray[np.bool_]
+    title: str
+    time_name: str
+    horizon: float
+
+    @classmethod
+    def from_data(
+        cls,
+        forest: CensoredQuantileForest,
+        X: Any,
+        y: Any,
+        event: Any,
+        title: str,
+        time_name: str | None,
+        horizon: float | str = "auto",
+    ) -> Subject:
+        """Check the data as `fit` does; without a name an outcome is a time, or a value."""
+        check_same_rows(X=X, y=y, event=event)
+        time, seen = parse_outcome(y, event)
+        features = forest._encode(X)
+        matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
+        # Codes of categories that are not there are -1; here they are missing like numbers.
+        for j, _ in forest._encoder.categories:
+            matrix[matrix[:, j] < 0, j] = np.nan
+        if len(matrix) != len(time):
+            raise ValueError(
+                f"X and y differ in length: X has {len(matrix)} rows, y has {len(time)}"
+            )
+        if not seen.any():
+            raise ValueError("event is never True: there is nothing to score")
+        name = time_name or words_for(forest.target_.censoring).outcome
+        return cls(forest, matrix, time, seen, title, name, read_horizon(horizon, forest.target_))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self.time)
+
+    @property
+    def p(self) -> int:
+        """Number of features."""
+        return int(self.matrix.shape[1])
+
+    @property
+    def left(self) -> bool:
+        """Whether censored times are upper bounds."""
+        return self.forest.target_.mirrored
+
+    @property
+    def censoring(self) -> str:
+        """The estimator's parameter."""
+        return self.forest.target_.censoring
+
+    @property
+    def words(self) -> Words:
+        """What outcomes are called."""
+        return words_for(self.censoring)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the features."""
+        return feature_names(self.forest)
+
+    @cached_property
+    def categories(self) -> dict[int, NDArray[Any]]:
+        """Known values of the categorical features, by position."""
+        return dict(self.forest._encoder.categories)
+
+    def cell(self, j: int, value: float) -> str:
+        """Write a value of feature j."""
+        if np.isnan(value):
+            return "missing"
+        if j in self.categories:
+            return str(self.categories[j][int(value)])
+        # A year has no thousands.
+        return f"{value:.0f}" if value == int(value) and abs(value) < 1e5 else number(value)
+
+    @cached_property
+    def target(self) -> Target:
+        """The outcomes, sorted."""
+        return Target.from_outcome(self.time, self.event, None, self.censoring)  # type: ignore[arg-type]
+
+    @cached_property
+    def is_training(self) -> bool:
+        """Whether these are the rows that the forest was grown from."""
+        trained = self.forest.target_
+        return (
+            trained.n_rows == self.n
+            and np.array_equal(trained.observed, self.time[trained.order])
+            and np.array_equal(trained.event == 1, self.event[trained.order])
+            and np.array_equal(
+                self.forest._binner.bin(_engine.Features.of_matrix(self.matrix), trained.order, 1),
+                self.forest._bins,
+            )
+        )
+
+    @cached_property
+    def marginal(self) -> tuple[Array, Array, Array]:
+        """Times, and at each the Kaplan-Meier estimates of P(T > t) and P(C > t), ascending.
+
+        Under left censoring those of P(T < t) and P(C < t).
+        """
+        survival, censoring = marginal_curves(self.target)
+        if not self.left:
+            return self.target.times, survival, censoring
+        return -self.target.times[::-1], survival[::-1], censoring[::-1]
+
+    @cached_property
+    def share_trained_on(self) -> float:
+        """Share of the rows that are among those the forest was grown from."""
+        return share_trained_on(
+            self.forest, _engine.Features.of_matrix(self.matrix), self.time, self.event
+        )
+
+    @property
+    def how_far(self) -> str:
+        """How far is scored, in words."""
+        return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
+
+    @cached_property
+    def question(self) -> Question:
+        """What is asked of every row, and how far."""
+        return Question.about(self.forest, LEVELS, self.horizon)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """Predictions for every row: out-of-bag for training rows."""
+        if self.is_training:
+            return out_of_bag(self.forest, self.question)
+        estimation = estimation_of(self.forest, self.matrix)
+        return predicted(self.forest, estimation, self.time, self.event, self.question)
+
+    @cached_property
+    def scores(self) -> Scores:
+        """Scores beside the Kaplan-Meier curve and Cox regression."""
+        trained = self.forest.target_
+        everybody = kaplan_meier(trained, self.question, out_of_bag=self.answers.out_of_bag)
+        rivals = {"Kaplan-Meier": everybody}
+        design_matrix = design(self.matrix, self.forest._encoder.n_categories)
+        cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
+        if cox is not None:
+            rivals["Cox regression"] = cox
+        return score(self.answers, rivals, trained)
+
+
+def level_index(level: float) -> int:
+    """Position of a level in `LEVELS`."""
+    return int(np.argmin(np.abs(LEVELS - level)))

@@ -1,0 +1,220 @@
+"""Predictions for the blocks of a table: what ``cqrf predict`` and ``cqrf explore`` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cqrf.app.tables.columns import numbers
+from cqrf.app.tables.errors import TableError, meant, shown
+from cqrf.app.tables.features import Features, read_features
+from cqrf.app.tables.reading import Block, Table, listed
+from cqrf.forest import CensoredQuantileForest
+from cqrf.solving.estimation import mark_unreached
+
+Array = NDArray[np.float64]
+
+# Rows whose survival at times of their own is asked at once: every one at the times of all.
+_ROWS_AT_ONCE = 128
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about every row.
+
+    Attributes
+    ----------
+    quantiles : tuple of float
+        Levels.
+    interval : float or None
+        Coverage of an interval.
+    after : str or None
+        A time until which nothing happened, or the name of a column of them.
+    unreached : {"clip", "nan", "inf"} or None
+        What stands for quantiles that are not identified. By default it is the bound for
+        quantiles, and infinity for the ends of an interval, which promises to hold T.
+    keep : tuple of str
+        Columns to copy; ``"*"`` is all.
+    survival : tuple of float
+        Times at which to give the probability that the event is still to come.
+    lower_bound, upper_bound : float or None
+        Coverage of conformal bounds; the forest must be calibrated, and `after` None.
+    digits : int or None
+        Significant digits to round to.
+    """
+
+    quantiles: tuple[float, ...] = (0.1, 0.5, 0.9)
+    interval: float | None = None
+    after: str | None = None
+    unreached: str | None = None
+    keep: tuple[str, ...] = ()
+    survival: tuple[float, ...] = ()
+    lower_bound: float | None = None
+    upper_bound: float | None = None
+    digits: int | None = None
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """Names of the answers that are quantiles, and their levels."""
+        named = {f"q{level:g}": level for level in self.quantiles}
+        if self.interval is not None:
+            tail = (1.0 - self.interval) / 2.0
+            named[f"lower{self.interval:g}"] = tail
+            named[f"upper{self.interval:g}"] = 1.0 - tail
+        return named
+
+
+def answers(
+    forest: CensoredQuantileForest,
+    table: Table,
+    question: Question,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Iterator[dict[str, Any]]:
+    """Predict block after block.
+
+    Parameters
+    ----------
+    forest : CensoredQuantileForest
+        It must be calibrated where bounds are asked for.
+    table : Table
+        Its rows are read as they are answered.
+    question : Question
+        What is asked.
+    tell : callable
+        Takes a line that the user should read.
+
+    Yields
+    ------
+    dict of str to arrays
+        Copied columns; for every quantile its value and whether it is identified; probabilities of
+        survival; bounds.
+    """
+    # Columns by position: what is only copied or asked after is none of the model's.
+    features = Features.of_forest(forest, table.names, table.file)
+    kept = table.names if "*" in question.keep else list(question.keep)
+    for name in kept:
+        if name not in table.names:
+            problem = f"--keep {name}: there is no such column; {listed(table.names, name)}"
+            raise TableError(table.file, problem)
+    told: set[str] = set()
+    for block in table.blocks():
+        X = read_features(block, features)
+        for name, line in _unknown_categories(forest, block, X, features):
+            if name not in told:
+                tell(line)
+                told.add(name)
+        answer: dict[str, Any] = {name: block.columns[name] for name in kept}
+        for name, values in _solve(forest, X, _after(block, question.after), question).items():
+            if question.digits is not None and values.dtype.kind == "f":
+                values = rounded(values, question.digits)
+            answer[name if name not in kept else f"{name}_predicted"] = values
+        yield answer
+
+
+def _solve(
+    forest: CensoredQuantileForest, X: Any, after: Array | float | None, question: Question
+) -> dict[str, NDArray[Any]]:
+    """Answer the rows of a block: names of columns and arrays of shape (n,)."""
+    named = question.levels
+    levels = np.array(list(named.values()))
+    quantiles = forest.predict(X, levels, conditional_after=after)
+    identified = forest.identified(X, levels, conditional_after=after)
+    answer: dict[str, NDArray[Any]] = {}
+    for j, name in enumerate(named):
+        unreached = question.unreached or ("clip" if j < len(question.quantiles) else "inf")
+        answer[name] = mark_unreached(
+            quantiles[:, j], identified[:, j], unreached, mirrored=forest.target_.mirrored
+        )
+        answer[f"{name}_identified"] = identified[:, j]
+    if question.survival:
+        survival = _survival(forest, X, np.array(question.survival), after)
+        for j, time in enumerate(question.survival):
+            answer[f"s{time:g}"] = survival[:, j]
+    if question.lower_bound is not None:
+        name = f"lower_bound{question.lower_bound:g}"
+        answer[name] = forest.predict_lower_bound(X, question.lower_bound)
+    if question.upper_bound is not None:
+        name = f"upper_bound{question.upper_bound:g}"
+        answer[name] = forest.predict_upper_bound(X, question.upper_bound)
+    return answer
+
+
+def _survival(
+    forest: CensoredQuantileForest, X: Any, times: Array, after: Array | float | None
+) -> Array:
+    """P(T > time), shape (n, times); given that T > `after`, S(time) / S(after)."""
+    if after is None:
+        return np.asarray(forest.predict_survival_function(X, times))
+    if np.ndim(after) == 0:
+        return _conditional(forest, X, times, np.full(len(X), after))
+    parts = []
+    for begin in range(0, len(X), _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        part = X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
+        parts.append(_conditional(forest, part, times, np.asarray(after)[rows]))
+    return np.concatenate(parts)
+
+
+def _conditional(forest: CensoredQuantileForest, X: Any, times: Array, after: Array) -> Array:
+    different, own = np.unique(after, return_inverse=True)
+    curves = np.asarray(forest.predict_survival_function(X, np.concatenate([times, different])))
+    until = curves[np.arange(len(after)), len(times) + own][:, None]
+    # Where nothing is left of a curve, nothing can be said; before `after`, all are known to be
+    # there.
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(until > 0.0, curves[:, : len(times)] / until, np.nan)
+    return np.where(times <= after[:, None], 1.0, ratio)
+
+
+def rounded(values: Array, digits: int) -> Array:
+    """Round to significant digits; the result is the number nearest to the decimal one."""
+    plain = np.isfinite(values) & (values != 0.0)
+    size = np.floor(np.log10(np.abs(np.where(plain, values, 1.0)))).astype(np.int64)
+    places = digits - 1 - size
+    # Powers of ten are exact up to this one: what is smaller or larger stays as it is.
+    plain &= np.abs(places) <= 22
+    places = np.where(plain, places, 0)
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    near = np.rint(np.where(plain, values, 0.0) * up / down) * down / up
+    return np.where(plain, near, values)
+
+
+def _unknown_categories(
+    forest: CensoredQuantileForest, block: Block, X: Any, features: Features
+) -> Iterator[tuple[str, str]]:
+    """Tell of texts that the forest has never seen, one for every column."""
+    known = dict(forest._encoder.categories)
+    for j, (name, kind) in enumerate(features.kinds.items()):
+        if kind != "text" or not features.named:
+            continue
+        values = {str(value) for value in known[j]}
+        for cell in X[name].dropna().unique():
+            if cell not in values:
+                at = int(np.argmax((X[name] == cell).to_numpy()))
+                problem = "is not among the categories of the model, and counts as missing"
+                line = f"{shown(cell)} {problem}; {meant(cell, values)}".rstrip("; ")
+                yield name, str(block.error(line, name, at))
+                break
+
+
+def _after(block: Block, after: str | None) -> float | Array | None:
+    if after is None:
+        return None
+    if after not in block.columns:
+        try:
+            time = float(after)
+        except ValueError:
+            time = np.nan
+        if not np.isfinite(time):
+            hint = listed(block.columns, after)
+            problem = f"--after {after} is neither a number nor a column; {hint}"
+            raise TableError(block.file, problem)
+        return time
+    times = numbers(block, after)
+    if np.isnan(times).any():
+        raise block.error("is missing", after, int(np.argmax(np.isnan(times))))
+    return times

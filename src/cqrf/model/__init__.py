@@ -1,0 +1,1 @@
+"""A fitted forest, and what can be asked of it."""

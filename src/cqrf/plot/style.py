@@ -1,0 +1,50 @@
+"""What all pictures share: axes, colours, legends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cqrf.support.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
+
+GREY = "0.45"
+# Of lines on white paper, yellow is not one. After six colours the dashes change.
+CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
+DASHES = ("-", (0, (5, 2)))
+# Up to so many curves each has a colour and a name; more are drawn as a crowd.
+MAX_NAMED = len(CYCLE) * len(DASHES)
+# Two-sided 95%.
+Z = 1.959964
+
+
+class Display:
+    """Base of the displays: the axes that they draw on."""
+
+    ax_: Any
+    figure_: Any
+
+    def _start(self, ax: Any) -> Any:
+        """Take the axes given, or new ones, and clear away what no picture here needs."""
+        if ax is None:
+            ax = new_axes()
+        bare(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return ax
+
+
+def new_axes() -> Any:
+    """Make a figure with one axes that lays itself out."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("cqrf.plot needs matplotlib: pip install 'cqrf[plot]'") from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def line_style(k: int) -> dict[str, Any]:
+    """Colour and dashes of the k-th named line."""
+    return {"color": CYCLE[k % len(CYCLE)], "linestyle": DASHES[k // len(CYCLE) % len(DASHES)]}
+
+
+def bare(ax: Any) -> None:
+    """Remove the lines on the right and on top."""
+    ax.spines[["top", "right"]].set_visible(False)

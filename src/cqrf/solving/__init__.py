@@ -1,0 +1,1 @@
+"""From weights to answers: curves, the estimating equation, quantiles."""

@@ -1,0 +1,1 @@
+"""Model files: the container, its header and its arrays."""

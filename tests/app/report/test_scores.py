@@ -1,0 +1,279 @@
+"""Scores of the page against `cqrf.metrics` and by hand."""
+
+import numpy as np
+import pytest
+
+from cqrf import CensoredQuantileForest
+from cqrf.app.report.answers import Answers, Question, out_of_bag, predicted, share_trained_on
+from cqrf.app.report.scores import Prediction, kaplan_meier, score
+from cqrf.data.outcome import Target
+from cqrf.datasets import make_aft
+from cqrf.metrics import (
+    brier_skill_score,
+    censored_pinball_loss,
+    censoring_weights,
+    concordance_index,
+    integrated_brier_score,
+    pinball_loss,
+)
+from cqrf.metrics.curve_errors import kaplan_meier_survival, without_itself
+from cqrf.model.explain import outcomes_by_row
+
+LEVELS = np.array([0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95])
+
+
+def draw(n, seed):
+    data = make_aft(n, n_features=5, random_state=seed)
+    return data.X, data.time, data.event
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return CensoredQuantileForest(60, random_state=0, n_jobs=2).fit(*draw(400, 0))
+
+
+@pytest.fixture(scope="module")
+def question(forest):
+    return Question.about(forest, LEVELS)
+
+
+def answered(forest, question, n=300, seed=1):
+    X, time, event = draw(n, seed)
+    return X, predicted(forest, forest._estimation(X), time, event, question)
+
+
+class TestScore:
+    def test_losses_are_those_of_metrics(self, forest, question):
+        X, answers = answered(forest, question)
+        np.testing.assert_array_equal(answers.quantiles, forest.predict(X, LEVELS))
+        np.testing.assert_array_equal(answers.identified, forest.identified(X, LEVELS))
+        everybody = kaplan_meier(forest.target_, question)
+        scores = score(answers, {"KM": everybody}, forest.target_)
+        rival = scores.rivals[0]
+        y, options = answers.time, {"event": answers.event, "train": forest.target_}
+        raw = options | {"multioutput": "raw_values"}
+        constant = np.tile(everybody.quantiles, (300, 1))
+        loss = censored_pinball_loss(y, answers.quantiles, LEVELS, **raw)
+        theirs = censored_pinball_loss(y, constant, LEVELS, **raw)
+        np.testing.assert_allclose(scores.loss, loss)
+        np.testing.assert_allclose(rival.loss, theirs)
+        np.testing.assert_allclose(rival.saving, 1 - loss / theirs)
+        assert scores.horizon == forest.horizon_
+        times = question.times
+        survival = forest.predict_survival_function(X, times=times)
+        assert scores.brier == pytest.approx(integrated_brier_score(y, survival, times, **options))
+        skill = brier_skill_score(y, survival, times, **options)
+        assert rival.skill.share == pytest.approx(skill)
+        assert skill == pytest.approx(forest.score(X, y, answers.event))
+        mean = forest.predict_rmst(X, forest.horizon_)
+        concordance = concordance_index(y, mean, **options)
+        assert scores.concordance == pytest.approx(concordance, abs=2e-3)
+        assert rival.concordance == 0.5
+
+    def test_standard_errors_are_those_of_ratios(self, forest, question):
+        _, answers = answered(forest, question)
+        everybody = kaplan_meier(forest.target_, question)
+        rival = score(answers, {"KM": everybody}, forest.target_).rivals[0]
+        # The delta method for a ratio of weighted sums, row by row.
+        weight = censoring_weights(answers.time, answers.event, forest.target_)
+        cut = np.minimum(answers.time, forest.horizon_)
+        predictions = np.minimum(answers.quantiles, forest.horizon_)
+        constant = np.minimum(everybody.quantiles, forest.horizon_)
+        for q, level in enumerate(LEVELS):
+            gain = [
+                pinball_loss([t], [constant[q]], level) - pinball_loss([t], [p], level)
+                for t, p in zip(cut, predictions[:, q], strict=True)
+            ]
+            mean = (weight * gain).sum() / weight.sum()
+            error = np.sqrt((weight**2 * (gain - mean) ** 2).sum()) / weight.sum()
+            assert rival.std_error[q] == pytest.approx(error / rival.loss[q])
+        # The error of the share of the Brier score, against the one of resampled rows.
+        rows = np.random.default_rng(0).integers(0, 300, (400, 300))
+        shares = [
+            brier_skill_score(
+                answers.time[r],
+                answers.survival[r],
+                question.times,
+                event=answers.event[r],
+                train=forest.target_,
+            )
+            for r in rows
+        ]
+        assert rival.skill.std_error == pytest.approx(np.std(shares), rel=0.15)
+
+    def test_without_censoring_all_is_plain(self):
+        rng = np.random.default_rng(0)
+        time = rng.exponential(size=2000)
+        target = Target.from_outcome(time, np.ones(2000, bool))
+        truth = np.tile(-np.log1p(-LEVELS), (2000, 1))
+        times = np.linspace(time.min(), time.max(), 30)
+        question = Question(LEVELS, time.max(), times, np.arange(0, 30, 6))
+        survival = np.exp(-np.tile(times, (2000, 1)))
+        answers = Answers(
+            question, time, np.ones(2000, bool), truth, np.ones_like(truth, bool), survival, False
+        )
+        rivals = {"twice": Prediction(2 * truth, survival**0.5)}
+        scores = score(answers, rivals, target)
+        np.testing.assert_allclose(
+            scores.loss, pinball_loss(time, truth, LEVELS, multioutput="raw_values")
+        )
+        found = scores.calibration
+        np.testing.assert_allclose(found.observed, (time[:, None] <= truth).mean(axis=0))
+        for coverage in scores.coverage:
+            tail = (1 - coverage.nominal) / 2
+            inside = (time > -np.log1p(-tail)) & (time <= -np.log(tail))
+            assert coverage.observed == pytest.approx(inside.mean())
+            # Three standard errors: one in 370 by chance, and the seed is fixed.
+            assert abs(coverage.observed - coverage.nominal) < 3 * coverage.std_error
+            assert coverage.n_used == 2000
+        # The paired error, against the one of resampled rows.
+        rows = rng.integers(0, 2000, (500, 2000))
+
+        def saving(rows):
+            twice = np.minimum(2 * truth, time.max())
+            theirs, ours = (
+                pinball_loss(time[rows], q[rows], LEVELS, multioutput="raw_values")
+                for q in (twice, truth)
+            )
+            return theirs - ours
+
+        spread = np.std([saving(r) for r in rows], axis=0) / scores.rivals[0].loss
+        np.testing.assert_allclose(scores.rivals[0].std_error, spread, rtol=0.15)
+        assert scores.rivals[0].skill.share > 0.0
+        assert scores.log_score > scores.rivals[0].log_score
+
+    def test_rows_without_an_answer_are_left_out(self, forest, question):
+        _, answers = answered(forest, question, 100, 2)
+        quantiles, survival = answers.quantiles.copy(), answers.survival.copy()
+        quantiles[3] = survival[3] = np.nan
+        everybody = {"KM": kaplan_meier(forest.target_, question)}
+        gap = Answers(
+            *(question, answers.time, answers.event, quantiles, answers.identified, survival, False)
+        )
+        whole = score(gap, everybody, forest.target_)
+        kept = np.arange(100) != 3
+        rest = Answers(
+            question,
+            *(v[kept] for v in (gap.time, gap.event, quantiles, answers.identified, survival)),
+            False,
+        )
+        part = score(rest, everybody, forest.target_)
+        assert whole.n == 99
+        np.testing.assert_array_equal(whole.loss, part.loss)
+        assert whole.brier == part.brier
+
+    def test_levels_beyond_the_horizon_have_no_share(self, forest):
+        early = Question.about(forest, np.array([0.1, 0.99]), float(forest.target_.times[20]))
+        _, answers = answered(forest, early)
+        found = score(answers, {"KM": kaplan_meier(forest.target_, early)}, forest.target_)
+        assert np.isfinite(found.rivals[0].skill.share)
+        assert np.isnan(found.calibration.observed[1])
+        assert found.calibration.n_used[1] == 0
+
+
+class TestOutOfBag:
+    @pytest.mark.filterwarnings("ignore:.*drawn by every tree")
+    def test_is_oob_predict(self, forest, question):
+        answers = out_of_bag(forest, question)
+        np.testing.assert_array_equal(answers.quantiles, forest.oob_predict(LEVELS))
+        marked = forest.oob_predict(LEVELS, unreached="nan")
+        np.testing.assert_array_equal(answers.identified, ~np.isnan(marked))
+        time, event = outcomes_by_row(forest.target_)
+        np.testing.assert_array_equal(time, draw(400, 0)[1])
+        np.testing.assert_array_equal(event, draw(400, 0)[2])
+        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+        scores = score(answers, {"KM": everybody}, forest.target_)
+        assert scores.rivals[0].skill.share == pytest.approx(forest.oob_score())
+
+
+class TestNoise:
+    """A forest without splits is the Kaplan-Meier curve: it neither gains nor loses."""
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    def test_without_splits(self, censoring, weighted):
+        rng = np.random.default_rng(0)
+        X, time, event = rng.normal(size=(60, 2)), rng.exponential(size=60), rng.random(60) < 0.7
+        weight = rng.uniform(0.5, 2.0, 60) if weighted else None
+        forest = CensoredQuantileForest(
+            20, min_samples_split=61, censoring=censoring, random_state=0
+        ).fit(X, time, event, sample_weight=weight)
+        assert forest.oob_score() == pytest.approx(0.0, abs=1e-12)
+        question = Question.about(forest, LEVELS)
+        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+        scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+        assert scores.concordance == scores.rivals[0].concordance == 0.5
+        saving = scores.rivals[0].saving
+        np.testing.assert_allclose(saving[~np.isnan(saving)], 0.0, atol=1e-12)
+
+    def test_small_noise_is_not_ranked_the_wrong_way_round(self):
+        found = []
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            X, (T, C) = rng.normal(size=(120, 4)), rng.exponential(size=(2, 120))
+            forest = CensoredQuantileForest(100, random_state=0).fit(X, np.minimum(T, C), T <= C)
+            question = Question.about(forest, LEVELS)
+            everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+            scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+            found.append(scores.concordance)
+        # A forest that does split still leaves rows out of leaves: half of them lie below 0.5.
+        assert np.median(found) > 0.4
+
+    def test_curves_without_a_row_are_those_of_the_others(self):
+        rng = np.random.default_rng(1)
+        time, event = rng.integers(1, 6, 12) * 1.0, rng.random(12) < 0.7
+        target = Target.from_outcome(time, event)
+        times = np.array([0.5, 2.0, 3.5])
+        found = target.by_row(without_itself(target).curve("survival", times), np.nan)
+        for i in range(12):
+            rest = np.arange(12) != i
+            others = Target.from_outcome(time[rest], event[rest])
+            np.testing.assert_allclose(found[i], kaplan_meier_survival(others, times), atol=1e-14)
+
+
+def test_times_that_are_all_alike_lie_in_their_intervals():
+    target = Target.from_outcome(np.full(40, 5.0), np.ones(40, bool))
+    question = Question(LEVELS, 5.0, np.array([4.0, 5.0]), np.arange(2))
+    quantiles, survival = np.full((40, 7), 5.0), np.tile([1.0, 0.0], (40, 1))
+    answers = Answers(
+        question, np.full(40, 5.0), np.ones(40, bool), quantiles, quantiles > 0, survival, False
+    )
+    scores = score(answers, {"KM": kaplan_meier(target, question)}, target)
+    assert [coverage.observed for coverage in scores.coverage] == [1.0] * 3
+
+
+def test_a_horizon_before_all_events_is_refused(forest):
+    with pytest.raises(ValueError, match="lies before the first event, at"):
+        Question.about(forest, LEVELS, 0.0)
+
+
+class TestTrainedOn:
+    def test_rows_are_known_whatever_their_order(self, forest):
+        X, time, event = draw(400, 0)
+        rows = np.random.default_rng(0).permutation(400)[:150]
+        features = forest._encode(X[rows])
+        assert share_trained_on(forest, features, time[rows], event[rows]) == 1.0
+        assert share_trained_on(forest, features, time[rows] + 1e-9, event[rows]) == 0.0
+        assert share_trained_on(forest, features, time[rows], ~event[rows]) == 0.0
+
+    def test_new_rows_are_not(self, forest):
+        X, time, event = draw(300, 1)
+        assert share_trained_on(forest, forest._encode(X), time, event) == 0.0
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_kaplan_meier_under_both_censorings(left):
+    time, event = np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, True])
+    sign = -1.0 if left else 1.0
+    target = Target.from_outcome(sign * time, event, censoring="left" if left else "right")
+    levels = np.array([0.7, 0.5]) if left else np.array([0.3, 0.5])
+    times = np.sort(sign * (time + 0.5))
+    found = kaplan_meier(target, Question(levels, sign * 4.0, times, np.arange(4)))
+    right = kaplan_meier(
+        Target.from_outcome(time, event),
+        Question(np.array([0.3, 0.5]), 4.0, time + 0.5, np.arange(4)),
+    )
+    np.testing.assert_allclose(found.quantiles, sign * right.quantiles)
+    expected = 1.0 - right.survival[::-1] if left else right.survival
+    np.testing.assert_allclose(found.survival, expected)
+    np.testing.assert_array_equal(found.survival, kaplan_meier_survival(target, times))
