@@ -6,7 +6,6 @@ itself has a value. That of min(T, h) has: a row that is still at risk at h is k
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from cqrf.data.outcome import Target, kaplan_meier
 from cqrf.support.checks import check_choice
+from cqrf.support.warn import warn
 
 # Fewer rows do not say what share of those at risk have their event or are censored next.
 _LEAST_SHARE = 0.05
@@ -82,10 +82,9 @@ def read_horizon(horizon: object, train: Target) -> float:
         return auto_horizon(train)
     last = in_own_sign(train, float(train.times[-1]))
     if (given < last) if train.mirrored else (given > last):
-        warnings.warn(
+        warn(
             f"horizon={horizon} lies beyond the training times, which end at {last}: scores are "
-            "up to there",
-            stacklevel=4,
+            "up to there"
         )
         return last
     return given

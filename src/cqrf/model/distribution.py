@@ -364,7 +364,7 @@ class Distribution:
         -------
         ndarray of shape (m, g), float64
         """
-        return self._little_bags().survival_std(self._checked_times("times", times))
+        return self._little_bags().survival_std(check_times("times", times))
 
     def estimating_function(self, q: float | ArrayLike, level: float) -> Array:
         """Evaluate S_n(q; tau) = (1 - tau) G(q) - P(q), whose root is the quantile.
