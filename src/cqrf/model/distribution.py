@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cqrf.model.intervals import BOTH, conformal_bounds, hidden_sides
+from cqrf.model.intervals import BOTH, conformal_bounds, hidden_sides, tails
 from cqrf.model.little_bags import LittleBags
 from cqrf.model.points import Points
 from cqrf.solving.curves import StepFunction, step_functions
@@ -221,10 +221,10 @@ class Distribution:
         ndarray of shape (m, 2), float64
             Lower and upper end.
         """
-        tail = (1.0 - check_coverage(coverage)) / 2.0
+        levels = tails(check_coverage(coverage))
         check_choice("unreached", unreached, UNREACHED)
         if check_choice("method", method, ("forest", "conformal")) == "forest":
-            options, levels = self.points.options, np.array([tail, 1.0 - tail])
+            options = self.points.options
             answers, identified = self.solve(levels, options.interpolation, options.solver)
             hidden = hidden_sides(BOTH, mirrored=self._mirrored)
             return mark_unreached(
@@ -232,7 +232,7 @@ class Distribution:
             )
         if self._after is not None:
             raise ValueError('conditional_after does not go with method="conformal"')
-        return self._conformal(tail, BOTH, unreached)
+        return self._conformal(float(levels[0]), BOTH, unreached)
 
     def lower_bound(self, coverage: float = DEFAULT_COVERAGE) -> Array:
         """Compute a time that T exceeds with the given probability, by conformal calibration.

@@ -14,12 +14,9 @@ from cqrf.app.tables.errors import TableError, meant, shown
 from cqrf.app.tables.features import Features, read_features
 from cqrf.app.tables.reading import Block, Table, listed
 from cqrf.forest import CensoredQuantileForest
-from cqrf.solving.estimation import mark_unreached
+from cqrf.model.intervals import tails
 
 Array = NDArray[np.float64]
-
-# Rows whose survival at times of their own is asked at once: every one at the times of all.
-_ROWS_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -56,16 +53,6 @@ class Question:
     lower_bound: float | None = None
     upper_bound: float | None = None
     digits: int | None = None
-
-    @property
-    def levels(self) -> dict[str, float]:
-        """Names of the answers that are quantiles, and their levels."""
-        named = {f"q{level:g}": level for level in self.quantiles}
-        if self.interval is not None:
-            tail = (1.0 - self.interval) / 2.0
-            named[f"lower{self.interval:g}"] = tail
-            named[f"upper{self.interval:g}"] = 1.0 - tail
-        return named
 
 
 def answers(
@@ -119,55 +106,30 @@ def _solve(
     forest: CensoredQuantileForest, X: Any, after: Array | float | None, question: Question
 ) -> dict[str, NDArray[Any]]:
     """Answer the rows of a block: names of columns and arrays of shape (n,)."""
-    named = question.levels
-    levels = np.array(list(named.values()))
-    quantiles = forest.predict(X, levels, conditional_after=after)
-    identified = forest.identified(X, levels, conditional_after=after)
+    law = forest.distribution(X, conditional_after=after)
+    levels = np.array(question.quantiles)
     answer: dict[str, NDArray[Any]] = {}
-    for j, name in enumerate(named):
-        unreached = question.unreached or ("clip" if j < len(question.quantiles) else "inf")
-        answer[name] = mark_unreached(
-            quantiles[:, j], identified[:, j], unreached, mirrored=forest.target_.mirrored
-        )
-        answer[f"{name}_identified"] = identified[:, j]
+
+    def add(names: list[str], values: Array, identified: NDArray[np.bool_]) -> None:
+        for j, name in enumerate(names):
+            answer[name], answer[f"{name}_identified"] = values[:, j], identified[:, j]
+
+    values = law.quantile(levels, unreached=question.unreached or "clip")
+    add([f"q{level:g}" for level in levels], values, law.identified(levels))
+    if question.interval is not None:
+        coverage = question.interval
+        ends = law.interval(coverage, unreached=question.unreached or "inf")
+        names = [f"lower{coverage:g}", f"upper{coverage:g}"]
+        add(names, ends, law.identified(tails(coverage)))
     if question.survival:
-        survival = _survival(forest, X, np.array(question.survival), after)
+        survival = np.asarray(law.survival(question.survival))
         for j, time in enumerate(question.survival):
             answer[f"s{time:g}"] = survival[:, j]
     if question.lower_bound is not None:
-        name = f"lower_bound{question.lower_bound:g}"
-        answer[name] = forest.predict_lower_bound(X, question.lower_bound)
+        answer[f"lower_bound{question.lower_bound:g}"] = law.lower_bound(question.lower_bound)
     if question.upper_bound is not None:
-        name = f"upper_bound{question.upper_bound:g}"
-        answer[name] = forest.predict_upper_bound(X, question.upper_bound)
+        answer[f"upper_bound{question.upper_bound:g}"] = law.upper_bound(question.upper_bound)
     return answer
-
-
-def _survival(
-    forest: CensoredQuantileForest, X: Any, times: Array, after: Array | float | None
-) -> Array:
-    """P(T > time), shape (n, times); given that T > `after`, S(time) / S(after)."""
-    if after is None:
-        return np.asarray(forest.predict_survival_function(X, times))
-    if np.ndim(after) == 0:
-        return _conditional(forest, X, times, np.full(len(X), after))
-    parts = []
-    for begin in range(0, len(X), _ROWS_AT_ONCE):
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
-        part = X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
-        parts.append(_conditional(forest, part, times, np.asarray(after)[rows]))
-    return np.concatenate(parts)
-
-
-def _conditional(forest: CensoredQuantileForest, X: Any, times: Array, after: Array) -> Array:
-    different, own = np.unique(after, return_inverse=True)
-    curves = np.asarray(forest.predict_survival_function(X, np.concatenate([times, different])))
-    until = curves[np.arange(len(after)), len(times) + own][:, None]
-    # Where nothing is left of a curve, nothing can be said; before `after`, all are known to be
-    # there.
-    with np.errstate(invalid="ignore"):
-        ratio = np.where(until > 0.0, curves[:, : len(times)] / until, np.nan)
-    return np.where(times <= after[:, None], 1.0, ratio)
 
 
 def rounded(values: Array, digits: int) -> Array:
