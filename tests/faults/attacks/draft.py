@@ -107,19 +107,6 @@ def unpack(draft: Draft) -> np.ndarray:
     return ranks
 
 
-def to_version(draft: Draft, version: int) -> None:
-    """Turn a file of version 4 into one of version 3 or 2, or say that it is one of version 1."""
-    del draft.header["outcome_labels"]
-    draft.version = version
-    if version == 3:
-        return
-    ranks = unpack(draft)
-    for name in ("members_block", "members_block_high", "block_counts"):
-        draft.arrays.pop(name, None)
-    draft.arrays["members"] = ranks.astype("<u4")
-    del draft.header["params"]["time_resolution"]
-
-
 def to_block_bytes(draft: Draft) -> None:
     """Tell the block of every member, instead of counting them."""
     blocks = (unpack(draft) // 2**15).astype("|u1")
