@@ -41,6 +41,7 @@ class Draft:
         self.table = None
         self.text = None
         self.header_length = None
+        self.header_filler = b"\0"
         self.filler = b"\0"
         self.tail = b""
 
@@ -77,6 +78,7 @@ class Draft:
         text = self.right_text() if self.text is None else self.text
         length = len(text) if self.header_length is None else self.header_length
         data = struct.pack("<8sII", self.magic, self.version, length) + text
+        data += self.header_filler * (-len(data) % 64)
         for array in self.arrays.values():
             data += self.filler * (-len(data) % 64) + array.tobytes()
         data += self.tail

@@ -109,7 +109,15 @@ def bytes_after_the_arrays(draft):
     draft.tail = b"\0" * 8
 
 
-@attack("not zero")
+@attack("bytes after the header are not zero")
+def filled_gap_after_the_header(draft):
+    """Bytes hidden behind the header."""
+    draft.text = draft.right_text()
+    assert len(draft.text) % 64 != 48
+    draft.header_filler = b"\x01"
+
+
+@attack(r"bytes before array \w+ are not zero")
 def filled_gaps(draft):
     """Bytes hidden between the arrays."""
     draft.filler = b"\x01"
