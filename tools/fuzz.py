@@ -21,7 +21,14 @@ from pathlib import Path
 import atheris
 import numpy as np
 
-with atheris.instrument_imports(include=["cqrf.storage", "cqrf.model.stored"]):
+with atheris.instrument_imports(
+    include=[
+        "cqrf.storage.container",
+        "cqrf.storage.header",
+        "cqrf.storage.schema",
+        "cqrf.model.stored",
+    ]
+):
     from cqrf import CensoredQuantileForest, ModelFileError
 
 ROOT = Path(__file__).resolve().parents[1]
