@@ -22,7 +22,7 @@ from cqrf.growing.grow import CRITERIA, MOST_CUTS, GrowOptions, pool_size
 from cqrf.storage.container import require, require_known
 from cqrf.support.checks import check_quantiles
 
-# What a file tells beside its arrays; some of it may be absent.
+# The keys of a header, and those that it may lack.
 SECTIONS = (
     "params",
     "options",
@@ -120,20 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_params(params: object, *, has_points: bool) -> dict[str, Any]:
-    """Check names and types; the estimator checks the values as it does in `fit`.
-
-    Parameters
-    ----------
-    params : object
-        What the file says: those that are absent are for the estimator's constructor to fill in.
-    has_points : bool
-        Whether there are points for a kernel censoring curve.
-
-    Returns
-    -------
-    dict
-        The same parameters.
-    """
+    """Check names and types; the estimator adds what is absent, and checks the values."""
     params = check_keys(params, "params", PARAMETERS, optional=PARAMETERS)
     for name, value in params.items():
         items = value if type(value) is list else []
