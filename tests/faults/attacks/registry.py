@@ -505,6 +505,12 @@ set_key("not all of dtype", [1.0, 2.0, 3.0], CATEGORIES, 1, "values")
 set_key("int|fit", [1, 2, 2**70], CATEGORIES, 1, "values")
 
 
+@attack("does not fit float32")
+def categories_that_would_be_rounded(draft):
+    """Numbers that are others in the type that is said to hold them."""
+    draft.header["categories"][1] |= {"dtype": "float32", "values": [0.1, 0.2, 0.3]}
+
+
 # Outcomes.
 
 set_item("times", 0, np.nan, "times must be finite")
