@@ -145,6 +145,16 @@ def test_attack_on_blocks_is_refused(blocks, tmp_path, kind, name, change, reaso
         load(path, draft.to_bytes())
 
 
+def test_groups_of_trees_must_be_complete(tmp_path):
+    path = tmp_path / "model.cqrf"
+    X, y, event, _ = draw(80)
+    CensoredQuantileForest(4, ci_group_size=2, min_samples_leaf=5).fit(X, y, event).save(path)
+    draft = Draft(path.read_bytes())
+    draft.header["options"]["group_size"] = 3
+    with pytest.raises(ModelFileError, match="the last group of trees is not complete"):
+        load(path, draft.to_bytes())
+
+
 @pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
 def test_forms_of_members_answer_alike(blocks, tmp_path):
     forests = {
