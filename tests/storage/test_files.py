@@ -8,6 +8,7 @@ import pickle
 import stat
 from inspect import signature
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -250,6 +251,21 @@ def test_categories_that_cannot_be_stored(tmp_path):
     with pytest.raises(ModelFileError, match="type tuple"):
         forest.save(tmp_path / "model.cqrf")
     assert os.listdir(tmp_path) == []
+
+
+def test_header_that_load_would_refuse_is_not_saved(tmp_path, monkeypatch):
+    X, y, event, _ = draw()
+    forest = CensoredQuantileForest(2).fit(X, y, event)
+    monkeypatch.setattr(cqrf.storage.container, "_MAX_HEADER", 1000)
+    with pytest.raises(ModelFileError, match="would have more than 1000 bytes"):
+        forest.save(tmp_path / "model.cqrf")
+    assert os.listdir(tmp_path) == []
+
+
+def test_big_endian_machine(monkeypatch):
+    monkeypatch.setattr(cqrf.storage.container, "sys", SimpleNamespace(byteorder="big"))
+    with pytest.raises(ModelFileError, match="need a little-endian machine"):
+        CensoredQuantileForest.load(DATA / "v1_right.cqrf")
 
 
 def test_not_fitted(tmp_path):
