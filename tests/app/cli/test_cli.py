@@ -380,6 +380,12 @@ BAD = {
         1,
         "--drop age: there is no such column; did you mean 'Age'?",
     ),
+    "three letters, one of them wrong": (
+        b"time,event,fin\n1,1,2\n",
+        ("--drop", "fim"),
+        1,
+        "there is no such column; did you mean 'fin'?",
+    ),
     "decimal commas": (
         b"time;event;x\n1;1;3,14\n2;0;2,5\n",
         ("--delimiter", ";"),
@@ -474,6 +480,14 @@ class TestErrors:
         done = cqrf("paper")
         assert done.returncode == 2
         assert "Usage: cqrf paper" in done.stderr
+
+    def test_almost_a_command(self):
+        done = cqrf("fti", "data.csv")
+        assert done.returncode == 2
+        assert (
+            one_line(done) == "cqrf: No such command 'fti'; did you mean 'fit'? (see cqrf --help)"
+        )
+        assert "did you mean" not in cqrf("xyz").stderr
 
     def test_debug_shows_where(self, tmp_path):
         done = cqrf("predict", "no.cqrf", "--debug", cwd=tmp_path)
