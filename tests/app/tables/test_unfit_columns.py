@@ -76,6 +76,7 @@ class TestIdentifiers:
             ("x", ["red", "blue"] * (N // 2)),
             ("x", np.arange(5)),
             ("x", ["a", "b", "c"]),
+            ("x", [f"ward {i // 3}" for i in range(N)]),
         ],
     )
     def test_ordinary_features_are_no_trouble(self, name, cells):
@@ -85,7 +86,12 @@ class TestIdentifiers:
 
     @pytest.mark.parametrize(
         ("name", "cells"),
-        [("x", shuffled(np.arange(1000, 1000 + N))), ("hospital_id", RNG.integers(0, 5, N))],
+        [
+            ("x", shuffled(np.arange(1000, 1000 + N))),
+            ("hospital_id", RNG.integers(0, 5, N)),
+            ("hospital_id", RNG.choice(["north", "south"], N)),
+            ("x", [f"p{i // 2}" for i in range(N - 10)] + [f"q{i}" for i in range(10)]),
+        ],
     )
     def test_a_note_on_what_may_be_an_identifier(self, name, cells):
         features = choose(cells, name)
