@@ -45,6 +45,16 @@ def with_point(cells: pa.Array, dialect: Dialect) -> pa.Array:
     return pc.replace_substring(cells, dialect.decimal, ".")
 
 
+def first_number(cells: pa.Array, dialect: Dialect) -> pa.Array:
+    """Extract the first number of every cell: "1814" of "1,814 days"; null is none."""
+    point = re.escape(dialect.decimal)
+    marks = "[{}{}]".format(_OTHER[dialect.decimal], "".join(_SEPARATORS))
+    whole = rf"(?:\d{{1,3}}(?:{marks}\d{{3}})+\b|\d+)"
+    found = pc.extract_regex(cells, rf"(?P<number>[+-]?{whole}(?:{point}\d+)?)")
+    digits = pc.replace_substring_regex(pc.struct_field(found, "number"), marks, "")
+    return pc.replace_substring(digits, dialect.decimal, ".")
+
+
 def looks_numeric(cells: pa.Array, dialect: Dialect) -> pa.Array:
     """Tell which cells are numbers in this dialect or in any other."""
     patterns = [number_pattern(dialect), *map(_as_decimal, _OTHER), *map(_as_groups, _OTHER)]
