@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,14 @@ from cqrf.app.tables import (
     Block,
     Dialect,
     Features,
+    Kind,
     Outcome,
     OutcomeColumns,
     TableError,
     note_late_entry,
     note_near_copies,
     open_table,
+    points_as_thousands,
     read_features,
     read_outcome,
     refuse_copies,
@@ -78,7 +81,8 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     features = Features.from_table(block, columns.names, plan.drop, plan.category, plan.feature)
     X = read_features(block, features)
     cautions = _look_for_the_future(block, outcome, columns, features, plan)
-    for text in (*outcome.notes, *features.notes, *cautions):
+    written = _notes_on_points(block, {columns.time: "number", **features.kinds})
+    for text in (*outcome.notes, *features.notes, *written, *cautions):
         note(f"{block.file}: {text}", quiet)
     skipped = block.n_rows - len(outcome.kept)
     if skipped:
@@ -120,6 +124,13 @@ def _look_for_the_future(
         *note_late_entry(block, outcome, columns, kinds),
         *note_near_copies(block, outcome, columns, kinds),
     ]
+
+
+def _notes_on_points(block: Block, kinds: dict[str, Kind]) -> Iterator[str]:
+    for name in (name for name, kind in kinds.items() if kind == "number"):
+        option = points_as_thousands(block.column(name), block.dialect)
+        if option is not None:
+            yield f"column {name!r} seems to part thousands with its points: {option}"
 
 
 def describe(learned: Learned, name: str) -> str:
