@@ -171,6 +171,14 @@ class TestWords:
         page = re.sub(r"<(script|style).*?</\1>", "", explorer.page("n"), flags=re.DOTALL)
         assert not re.search(r"\b(event|time|surviv|censor|beyond)", page)
 
+    def test_the_outcome_is_called_as_in_the_model(self):
+        X, weeks = np.random.default_rng(0).uniform(size=(30, 2)), np.arange(30.0)
+        forest = CensoredQuantileForest(2, random_state=0).fit(X, pd.Series(weeks, name="week"))
+        for given, name in ((None, "week"), ("years", "years")):
+            explorer = Explorer(forest, "m", given, 100_000)
+            answer = explorer.answer({"values": start_row(forest)})
+            assert answer["tiles"][0]["name"] == f"{name} until 10%"
+
     def test_bounds_of_times(self, server, forest):
         explorer = server.explorer
         answer = explorer.answer({"values": start_row(forest)})

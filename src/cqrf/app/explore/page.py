@@ -43,7 +43,8 @@ class Explorer:
     forest : CensoredQuantileForest
     title : str
     time_name : str or None
-        What the outcome is called; None is a time, or a value under left censoring.
+        What the outcome is called; None is as the model knows it, or else a time, or a value
+        under left censoring.
     max_upload : int
         Bytes of a table that may be scored.
     dialect : Dialect or None
@@ -64,7 +65,7 @@ class Explorer:
     @property
     def name(self) -> str:
         """Name of the outcome."""
-        return self.time_name or self.words.outcome
+        return self.time_name or self.forest.outcome_labels_.time or self.words.outcome
 
     @property
     def limits(self) -> Limits:
