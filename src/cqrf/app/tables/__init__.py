@@ -8,8 +8,9 @@ from cqrf.app.tables.copies import refuse_copies
 from cqrf.app.tables.errors import TableError, TableTooLarge
 from cqrf.app.tables.features import Features, read_features
 from cqrf.app.tables.intervals import refuse_intervals
+from cqrf.app.tables.limits import Limits
 from cqrf.app.tables.outcome import Outcome, OutcomeColumns, read_outcome
-from cqrf.app.tables.reading import Block, Dialect, Limits, Table, open_table
+from cqrf.app.tables.reading import Block, Dialect, Table, open_table
 from cqrf.app.tables.writing import FORMATS, open_output, spreadsheet_safe
 
 __all__ = [

@@ -23,6 +23,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from cqrf.app.tables.errors import TableError, TableTooLarge, meant, shown
+from cqrf.app.tables.limits import CountedStream, Limits, check_feather, check_parquet
 
 # Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
 # Rows of a Parquet file that are read at once.
@@ -58,56 +59,6 @@ class Dialect:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = MISSING
     thousands: str | None = None
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much of a table is taken in: a small file may hold a large table, compressed.
-
-    Attributes
-    ----------
-    n_bytes : int
-        Bytes of the table, decompressed.
-    n_rows, n_columns : int
-        Rows and columns.
-    """
-
-    n_bytes: int
-    n_rows: int
-    n_columns: int
-
-    def check_bytes(self, n_bytes: int, file: str) -> None:
-        """Refuse a table of more bytes."""
-        if n_bytes > self.n_bytes:
-            size = f"{self.n_bytes / 2**20:g} MB"
-            raise TableTooLarge(file, f"holds more than {size} when decompressed")
-
-    def check_rows(self, n_rows: int, file: str) -> None:
-        """Refuse a table of more rows."""
-        if n_rows > self.n_rows:
-            raise TableTooLarge(file, f"has more than {self.n_rows:,} rows")
-
-    def check_columns(self, n_columns: int, file: str) -> None:
-        """Refuse a table of more columns."""
-        if n_columns > self.n_columns:
-            raise TableTooLarge(file, f"has more than {self.n_columns:,} columns")
-
-
-class _Counted(io.RawIOBase):
-    """A stream that ends with an error when it gives more than is allowed."""
-
-    def __init__(self, stream: IO[bytes], limits: Limits, file: str) -> None:
-        self._stream, self._limits, self._file, self._given = stream, limits, file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._stream.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._given += len(piece)
-        self._limits.check_bytes(self._given, self._file)
-        return len(piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +196,7 @@ def open_table(
     if start[:2] == b"\x1f\x8b":
         unpacked: Any = gzip.GzipFile(fileobj=peeked)
         if limits is not None:
-            unpacked = _Counted(unpacked, limits, name)
+            unpacked = CountedStream(unpacked, limits, name)
         peeked = io.BufferedReader(unpacked, _PEEK)
         try:
             start = peeked.peek(_PEEK)
@@ -289,12 +240,12 @@ def _open_binary(
         if kind == "parquet":
             file = pa.parquet.ParquetFile(stream)
             if limits is not None:
-                _check_parquet(file, limits, name)
+                check_parquet(file, limits, name)
             schema = file.schema_arrow
             batches = file.iter_batches(batch_size=BLOCK_ROWS)
         elif stream.read(6) == b"ARROW1":
             if limits is not None:
-                _check_feather(stream, limits, name)
+                check_feather(stream, limits, name)
             reader = pa.ipc.open_file(stream)
             schema = reader.schema
             batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
@@ -307,29 +258,6 @@ def _open_binary(
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
     return Table(name, _distinct(schema.names, name), batches, dialect, _text=False)
-
-
-def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> None:
-    """Refuse a file that tells of too much in its table of contents."""
-    contents = file.metadata
-    limits.check_rows(contents.num_rows, name)
-    limits.check_columns(contents.num_columns, name)
-    groups = range(contents.num_row_groups)
-    limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
-
-
-def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
-    """Refuse a file of too many rows, or whose numbers take too much; text cannot be foreseen."""
-    from pyarrow.dataset import IpcFileFormat
-
-    rows = IpcFileFormat().make_fragment(pa.PythonFile(stream, "r")).count_rows()
-    limits.check_rows(rows, name)
-    stream.seek(0)
-    types = pa.ipc.open_file(stream).schema.types
-    limits.check_columns(len(types), name)
-    width = sum(dtype.bit_width for dtype in types if pa.types.is_primitive(dtype))
-    limits.check_bytes(rows * width // 8, name)
-    stream.seek(0)
 
 
 def _open_csv(
