@@ -22,8 +22,8 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
-from cqrf.app.tables.errors import TableError, TableTooLarge, meant, shown
-from cqrf.app.tables.limits import CountedStream, Limits, check_feather, check_parquet
+from cqrf.app.tables.errors import TableError, meant, shown
+from cqrf.app.tables.limits import CountedStream, Limits, open_feather, open_parquet, unpacked
 
 # Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
 # Rows of a Parquet file that are read at once.
@@ -128,16 +128,17 @@ class Table:
         while True:
             try:
                 batch = next(self._batches, None)
-            except pa.ArrowInvalid as error:
-                raise _csv_error(self.file, str(error)) from None
             except (OSError, EOFError, UnicodeError, pa.ArrowException) as error:
-                raise TableError(self.file, f"cannot be read: {error}") from None
+                if self._text and isinstance(error, pa.ArrowInvalid):
+                    raise _csv_error(self.file, str(error)) from None
+                raise TableError(self.file, f"cannot be read: {_one_line(str(error))}") from None
             if batch is None:
                 return
             if not batch.num_rows:
                 continue
             if self._limits is not None:
-                self._limits.check_rows(self._next_row - 1 + batch.num_rows, self.file)
+                n_rows = self._next_row - 1 + batch.num_rows
+                self._limits.check_shape(n_rows, len(self.names), self.file)
             columns = dict(zip(self.names, batch.columns, strict=True))
             block = Block(self.file, columns, self._next_row, batch.num_rows, self._dialect)
             if self._text:
@@ -236,28 +237,34 @@ def _open_binary(
     # Both formats keep their table of contents at the end: a pipe is read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
+    batches: Iterator[pa.RecordBatch]
     try:
         if kind == "parquet":
             file = pa.parquet.ParquetFile(stream)
-            if limits is not None:
-                check_parquet(file, limits, name)
             schema = file.schema_arrow
-            batches = file.iter_batches(batch_size=BLOCK_ROWS)
-        elif stream.read(6) == b"ARROW1":
             if limits is not None:
-                check_feather(stream, limits, name)
-            reader = pa.ipc.open_file(stream)
-            schema = reader.schema
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        else:
+                file = open_parquet(stream, limits, name)
+            batches = file.iter_batches(batch_size=BLOCK_ROWS)
+        elif stream.read(6) != b"ARROW1":
+            # The first version of Feather does not compress.
             stream.seek(0)
             table = pa.feather.read_table(stream)
             schema, batches = table.schema, iter(table.to_batches(BLOCK_ROWS))
-    except TableTooLarge:
+        elif limits is not None:
+            reader = open_feather(stream, limits, name)
+            schema, batches = reader.schema, iter(reader)
+        else:
+            reader = pa.ipc.open_file(stream)
+            schema = reader.schema
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        names = _distinct(schema.names, name)
+    except TableError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
-    return Table(name, _distinct(schema.names, name), batches, dialect, _text=False)
+    if limits is not None:
+        batches = unpacked(batches, schema, limits, name)
+    return Table(name, names, batches, dialect, _text=False)
 
 
 def _open_csv(
@@ -267,7 +274,7 @@ def _open_csv(
     delimiter = dialect.delimiter or ("\t" if name.endswith(".tsv") else ",")
     names = _header(start, delimiter, dialect, name)
     if limits is not None:
-        limits.check_columns(len(names), name)
+        limits.check_shape(0, len(names), name)
     try:
         reader = pa.csv.open_csv(
             stream,
@@ -347,9 +354,11 @@ def _as_text(block: Block, name: str, cells: pa.Array) -> pa.Array:
 
 
 def _distinct(names: list[str], file: str) -> list[str]:
-    for at, name in enumerate(names):
-        if name in names[:at]:
+    seen = set()
+    for name in names:
+        if name in seen:
             raise TableError(file, f"two columns have the name {name!r}")
+        seen.add(name)
     return names
 
 
