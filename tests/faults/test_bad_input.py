@@ -516,6 +516,12 @@ def test_questions_out_of_bag(arguments, words):
     assert_mentions(error, words)
 
 
+@pytest.mark.parametrize("method", ["score", "calibrate", "report"])
+def test_outcomes_in_another_order_than_rows(forest, method):
+    with pytest.raises(ValueError, match="y and X have row labels in another order"):
+        getattr(forest, method)(pd.DataFrame(X).iloc[::-1], pd.Series(TIME), pd.Series(EVENT))
+
+
 ASKED_WITH_X = [
     ("predict", ()),
     ("predict_interval", ()),

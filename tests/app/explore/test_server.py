@@ -339,10 +339,26 @@ class TestScore:
         assert seconds < 5.0
         assert counted.max_memory() < 100 << 20
 
-    def test_rows_are_answered_while_a_table_is_scored(self, server, forest):
-        with server.scoring:
+    def test_rows_are_answered_while_a_table_is_scored(self, server, forest, monkeypatch):
+        begun, may_end, answers = threading.Event(), threading.Event(), []
+
+        def score(*_):
+            begun.set()
+            assert may_end.wait(60)
+            return {}
+
+        monkeypatch.setattr("cqrf.app.explore.server._Handler._score", score)
+        asking = threading.Thread(target=lambda: answers.append(post(server, "score", b"a")))
+        asking.start()
+        try:
+            assert begun.wait(30)
             assert post(server, "predict", {"values": start_row(forest)})[0] == 200
             assert ask(server, "")[0].status == 200
+            assert answers == []
+        finally:
+            may_end.set()
+            asking.join()
+        assert answers == [(200, {})]
 
     def test_formulas_are_neutralised_and_numbers_are_not(self, server):
         X = load_congress().X[:6].assign(
