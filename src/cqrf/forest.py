@@ -835,7 +835,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        return TestPoints(self.model_, self.encode(X), self._answering(), keep=False).leaves()
+        features = self.encode(X)
+        return TestPoints(self.model_, features, self._answering(), keep=False).leaves()
 
     def oob_distribution(self) -> Distribution:
         """Predict the law of T at the training rows from the trees that did not draw them.

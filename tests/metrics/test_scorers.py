@@ -396,6 +396,14 @@ class TestFewRows:
 
 
 class TestScorers:
+    @pytest.mark.parametrize("moved", ["X", "event", "sample_weight"])
+    def test_rows_are_paired_by_their_labels(self, forest, moved):
+        given = {"X": pd.DataFrame(X_TEST), "y": pd.Series(T_TEST), "event": pd.Series(E_TEST)}
+        given["sample_weight"] = pd.Series(np.ones(60))
+        given[moved] = given[moved].iloc[::-1]
+        with pytest.raises(ValueError, match="have row labels in another order"):
+            make_quantile_scorer("concordance")(forest, **given)
+
     def expected(self, name, model, horizon, s):
         options = {"train": model.target_, "horizon": horizon, "sample_weight": s}
         h = model.horizon_ if horizon == "auto" else horizon

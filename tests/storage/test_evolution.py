@@ -117,7 +117,9 @@ def test_a_new_option_has_the_default_of_its_field(forest, path, monkeypatch):
 
     forest.save(path)
     monkeypatch.setattr(header, "GrowOptions", Tomorrow)
-    assert stored.read_model(path, 0)[1].options == Tomorrow(**vars(forest.model_.options), n_shapes=7)
+    assert stored.read_model(path, 0)[1].options == Tomorrow(
+        **vars(forest.model_.options), n_shapes=7
+    )
 
 
 def test_a_new_option_without_a_default_is_missing(forest, path, monkeypatch):

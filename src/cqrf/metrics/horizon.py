@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.data.outcome import Target, kaplan_meier
-from cqrf.support.checks import check_choice
+from cqrf.support.checks import as_float, check_choice
 from cqrf.support.warn import warn
 
 # Fewer rows do not say what share of those at risk have their event or are censored next.
@@ -66,9 +66,10 @@ def check_horizon(horizon: object) -> float | None:
         return None
     if not isinstance(horizon, Real) or isinstance(horizon, bool):
         raise TypeError(f'horizon must be "auto" or a number; received {horizon!r}')
-    if not np.isfinite(float(horizon)):
+    value = as_float(horizon)
+    if not np.isfinite(value):
         raise ValueError(f"horizon must be finite; received {horizon!r}")
-    return float(horizon)
+    return value
 
 
 def read_horizon(horizon: object, train: Target) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from cqrf.data.outcome import check_sample_weight, parse_outcome
 from cqrf.metrics.common import check_curves, mean_by_level
-from cqrf.support.checks import check_choice
+from cqrf.support.checks import check_choice, check_same_rows
 
 # One row in an interval to which its curve gives no probability costs 9.2, not infinity.
 _LEAST_PROBABILITY = 1e-4
@@ -66,6 +66,7 @@ def censored_log_score(
     -0.4298
     """
     left = check_choice("censoring", censoring, ("right", "left")) == "left"
+    check_same_rows(y=y, event=event, survival=survival, sample_weight=sample_weight)
     time, seen = parse_outcome(y, event)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
     survival, at = check_curves(survival, times, len(time), ascending=True)

@@ -23,7 +23,7 @@ from cqrf.metrics.common import (
     warn_undefined,
 )
 from cqrf.metrics.ipcw import Scored
-from cqrf.support.checks import check_quantiles
+from cqrf.support.checks import check_quantiles, check_same_rows
 
 Array = NDArray[np.float64]
 _NO_WEIGHT = "no row is known at the horizon"
@@ -68,6 +68,7 @@ def pinball_loss(
     0.16666666666666666
     """
     levels, _ = check_quantiles(quantiles)
+    check_same_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     time = check_time("y_true", y_true)
     predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
@@ -138,7 +139,7 @@ def censored_pinball_loss(
     0.5
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     found = _cut(scored, y, y_pred, levels)
     if found is None:
         warn_undefined("censored_pinball_loss", _NO_WEIGHT)
@@ -192,7 +193,7 @@ def d2_censored_pinball_score(
     0.8
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     found = _cut(scored, y, y_pred, levels)
     if found is None:
         warn_undefined("d2_censored_pinball_score", _NO_WEIGHT)
@@ -272,6 +273,7 @@ def interval_coverage(
     >>> interval_coverage([1.0, 2.0, 3.0, 4.0], lower=0.0, upper=[1.0, 3.0, 4.0, 3.0])
     0.75
     """
+    check_same_rows(y_true=y_true, lower=lower, upper=upper, sample_weight=sample_weight)
     time = check_time("y_true", y_true)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
     return float(mean_by_level(_inside(time, lower, upper), weight)[0])
@@ -318,7 +320,9 @@ def censored_interval_coverage(
     >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 2.5, 4.0, 3.5], event=event)
     0.5
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(
+        y, event, train, sample_weight, censoring, horizon, lower=lower, upper=upper
+    )
     n_rows = count_rows(scored, y)
     low, high = check_bound("lower", lower, n_rows), check_bound("upper", upper, n_rows)
     if scored is not None:
@@ -412,7 +416,7 @@ def quantile_calibration(
     (array([0.25, 0.5 ]), array([0.217, 0.25 ]))
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     n_rows = count_rows(scored, y)
     predicted = check_predictions("y_pred", y_pred, n_rows, len(levels))
     answers = [(np.nan, np.nan, 0)] * len(levels)

@@ -28,7 +28,7 @@ from cqrf.metrics.quantiles import (
     quantile_calibration,
 )
 from cqrf.metrics.ranking import concordance_index, concordance_index_ipcw
-from cqrf.support.checks import check_choice, check_coverage, check_quantiles
+from cqrf.support.checks import check_choice, check_coverage, check_quantiles, check_same_rows
 
 # Of scorers that have warned, in this process; they may be copied many times in one search.
 _WARNED: set[str] = set()
@@ -226,6 +226,7 @@ class QuantileScorer:
         float
             NaN, with one warning, where the score is undefined.
         """
+        check_same_rows(X=X, y=y, event=event, sample_weight=sample_weight)
         forest, X = _innermost(estimator, X)
         scored = Scored.read(
             y,

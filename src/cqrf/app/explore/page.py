@@ -32,6 +32,7 @@ _TAIL = 0.05
 _EXPANSION = 10
 _MAX_ROWS = 200_000
 _MAX_COLUMNS = 5_000
+_MAX_CELLS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +71,7 @@ class Explorer:
     @property
     def limits(self) -> Limits:
         """Most that is taken in of a table."""
-        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
+        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS)
 
     @cached_property
     def controls(self) -> list[Control]:
