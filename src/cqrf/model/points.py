@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,11 @@ class Points(Protocol):
     @property
     def options(self) -> AnswerOptions:
         """How it answers."""
+        ...
+
+    @property
+    def keep(self) -> bool:
+        """Whether further questions will come."""
         ...
 
     @property
@@ -166,6 +171,8 @@ class OutOfBag:
 
     model: FittedModel
     options: AnswerOptions
+
+    keep: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
