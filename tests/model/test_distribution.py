@@ -1,4 +1,4 @@
-"""One object with all answers about some rows: what it says, what it computes once, what it keeps."""
+"""One object with all answers about some rows: what it says, and what it computes once."""
 
 import numpy as np
 import pytest
