@@ -359,6 +359,12 @@ class TestCautions:
         _, X, latent, limit = self.draw()
         assert titles(subject(X, *self.outcome(latent, limit))) == []
 
+    def test_a_forest_without_splits_does_as_well_as_kaplan_meier(self):
+        _, X, latent, limit = self.draw(n=2500)
+        found = titles(subject(X, *self.outcome(latent, limit), min_samples_split=2501))
+        assert "The forest gains little from the features" in found
+        assert "Kaplan-Meier does better" not in found
+
     def test_heavy_censoring_in_a_region(self):
         _, X, latent, limit = self.draw()
         limit[X[:, 1] > 0.7] *= 0.005

@@ -20,6 +20,8 @@ from cqrf.data.outcome import Target
 # A finding is a warning if chance would make one such among all that were looked at in a hundred
 # reports.
 _CHANCE = 0.01
+# A forest without splits is the Kaplan-Meier curve, but for the last digits.
+_ROUNDING = 1e-9
 # Regions smaller than this say little.
 _MIN_REGION = 30
 _HEAVY = 0.8
@@ -102,14 +104,14 @@ def _few_events(subject: Subject) -> Iterator[Caution]:
 def _no_skill(subject: Subject) -> Iterator[Caution]:
     for rival in subject.scores.rivals:
         saving, error = rival.skill.share, rival.skill.std_error
-        if saving < -2 * error:
+        if saving < -2 * error - _ROUNDING:
             yield Caution(
                 "warning",
                 f"{rival.name} does better",
                 f"The forest's integrated Brier score, {subject.how_far}, is {percent(-saving)} "
                 f"larger. Use {rival.name}, or ask what the forest lacks.",
             )
-        elif saving < 2 * error and rival.name == "Kaplan-Meier":
+        elif saving < 2 * error + _ROUNDING and rival.name == "Kaplan-Meier":
             yield Caution(
                 "warning",
                 "The forest gains little from the features",

@@ -27,9 +27,9 @@ from cqrf.metrics.curve_errors import (
     integrate,
     integrated_errors,
     kaplan_meier_survival,
-    without_itself,
 )
 from cqrf.metrics.ipcw import Scored
+from cqrf.metrics.left_out import reference_curves, reference_quantiles
 from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
@@ -142,11 +142,11 @@ class Scores:
 
 def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
     """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
-    rest = without_itself(target) if out_of_bag else None
-    if rest is not None:
-        quantiles, _ = rest.quantiles(question.levels, solver="root", interpolation="midpoint")
-        survival = rest.curve("survival", question.times)
-        return Prediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
+    if out_of_bag:
+        return Prediction(
+            target.by_row(reference_quantiles(target, question.levels), np.nan),
+            target.by_row(reference_curves(target, question.times), np.nan),
+        )
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
