@@ -6,15 +6,19 @@ import pytest
 from cqrf import CensoredQuantileForest
 from cqrf.app.report.answers import Answers, Question, out_of_bag, predicted, share_trained_on
 from cqrf.app.report.scores import Prediction, kaplan_meier, score
+from cqrf.app.report.subject import Subject
 from cqrf.data.outcome import Target
 from cqrf.datasets import make_aft
 from cqrf.metrics import (
     brier_skill_score,
+    censored_interval_coverage,
+    censored_log_score,
     censored_pinball_loss,
     censoring_weights,
     concordance_index,
     integrated_brier_score,
     pinball_loss,
+    quantile_calibration,
 )
 from cqrf.metrics.curve_errors import kaplan_meier_survival
 from cqrf.model.explain import outcomes_by_row
@@ -184,6 +188,62 @@ class TestOutOfBag:
         everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
         scores = score(answers, {"KM": everybody}, forest.target_)
         assert scores.rivals[0].skill.share == pytest.approx(forest.oob_score())
+
+    @pytest.mark.parametrize("censoring", ["right", "left"])
+    def test_rows_count_with_their_training_weights(self, censoring):
+        sign = 1.0 if censoring == "right" else -1.0
+        rng = np.random.default_rng(0)
+        X, C = rng.uniform(size=(400, 3)), rng.exponential(4.0, 400)
+        T = np.exp(2 * X[:, 0]) * rng.exponential(size=400)
+        time, event = sign * np.minimum(T, C), T <= C
+        weight = np.where(X[:, 0] > 0.5, 4.0, 1.0)
+        weight[:5] = 0.0
+        # So many trees that every row of positive weight has an answer.
+        forest = CensoredQuantileForest(150, censoring=censoring, random_state=0).fit(
+            X, time, event, sample_weight=weight
+        )
+        question = Question.about(forest, LEVELS)
+        answers = out_of_bag(forest, question)
+        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
+        found = score(answers, {"KM": everybody}, forest.target_)
+        rows = weight > 0.0
+        assert found.n == rows.sum()
+        skill = found.rivals[0].skill
+        assert skill.share == pytest.approx(forest.oob_score(), rel=1e-9)
+        assert found.brier == skill.score
+        page = Subject.from_data(forest, X, time, event, "title", None)
+        assert page.scores.rivals[0].skill == skill
+        y, plain = time[rows], {"event": event[rows], "sample_weight": weight[rows]}
+        plain["censoring"] = censoring
+        options = plain | {"train": forest.target_, "horizon": question.horizon}
+        quantiles, survival = answers.quantiles[rows], answers.survival[rows]
+        loss = censored_pinball_loss(y, quantiles, LEVELS, multioutput="raw_values", **options)
+        np.testing.assert_allclose(found.loss, loss)
+        at = question.log_times
+        log_score = censored_log_score(y, survival[:, at], question.times[at], **plain)
+        assert found.log_score == pytest.approx(log_score)
+        beyond = np.where(answers.identified[rows], quantiles, sign * np.inf)
+        # The rows are the training rows: their weights are in G, too.
+        options = plain | {"horizon": question.horizon}
+        calibration = quantile_calibration(y, beyond, LEVELS, **options)
+        said = ~np.isnan(found.calibration.observed)
+        assert said.sum() >= 4
+        for name in ("observed", "std_error"):
+            expected = getattr(calibration, name)[said]
+            np.testing.assert_allclose(getattr(found.calibration, name)[said], expected)
+        ends = beyond[:, [2, 4]]
+        inside = ((ends >= question.horizon) if sign < 0 else (ends <= question.horizon)).all(1)
+        options = {name: value for name, value in plain.items() if name != "censoring"}
+        options = {name: value[inside] for name, value in options.items()}
+        coverage = censored_interval_coverage(
+            y[inside],
+            *ends[inside].T,
+            train=forest.target_,
+            horizon=question.horizon,
+            censoring=censoring,
+            **options,
+        )
+        assert found.coverage[0].observed == pytest.approx(coverage)
 
 
 class TestNoise:

@@ -161,6 +161,8 @@ def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False
 def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
     """Score predicted quantiles and curves.
 
+    Out-of-bag rows count as much as in training: with their weights.
+
     Parameters
     ----------
     answers : Answers
@@ -176,7 +178,10 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     """
     question = answers.question
     kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
-    scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
+    weight = None
+    if answers.out_of_bag and train.weight is not None:
+        weight = train.by_row(train.weight, 0.0)[kept]
+    scored = Scored(answers.time[kept], answers.event[kept], weight, train, question.horizon)
     quantiles, identified = answers.quantiles[kept], answers.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
     # Without its own outcome a row is thought the earlier, the later it is: what that does to the
@@ -196,8 +201,9 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
         "event": scored.event,
         "censoring": train.censoring,
         "horizon": question.horizon,
+        "sample_weight": weight,
         # Out-of-bag the rows are the training rows, and share the error of their curve.
-        "train": None if answers.out_of_bag and kept.all() and train.weight is None else train,
+        "train": None if answers.out_of_bag and kept.sum() == train.n else train,
     }
     with warnings.catch_warnings():
         # Where nothing can be said there is NaN, and the page says so.
@@ -215,7 +221,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
         n=len(scored.time),
         horizon=question.horizon,
         loss=mean_by_level(ours.rho, scored.weight),
-        brier=float(ours.errors.mean()),
+        brier=float(mean_by_level(ours.errors, weight)),
         log_score=ours.log_score,
         concordance=ours.concordance,
         rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
@@ -253,7 +259,11 @@ class _Judged:
     ) -> _Judged:
         shape = (len(scored.time), len(question.times))
         survival = np.broadcast_to(prediction.survival, shape)
-        options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
+        options: dict[str, Any] = {
+            "event": scored.event,
+            "sample_weight": scored.sample_weight,
+            "censoring": scored.train.censoring,
+        }
         at = question.log_times
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -295,7 +305,7 @@ def _compare(
         loss,
         np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
-        Skill.of(ours.errors, theirs.errors, None),
+        Skill.of(ours.errors, theirs.errors, scored.sample_weight),
         theirs.log_score,
         theirs.concordance,
     )
@@ -312,17 +322,19 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     reached = within.all(axis=1)
     if not enough(reached.sum(), len(scored.time)):
         return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
+    part = scored.take(reached)
     options: dict[str, Any] = {
-        "event": scored.event[reached],
+        "event": part.event,
+        "sample_weight": part.sample_weight,
         "train": scored.train,
         "censoring": scored.train.censoring,
         "horizon": scored.horizon,
     }
     lower, upper = both[reached].T
-    found = quantile_calibration(scored.time[reached], both[reached], levels[ends], **options)
+    found = quantile_calibration(part.time, both[reached], levels[ends], **options)
     return Coverage(
         nominal,
-        censored_interval_coverage(scored.time[reached], lower, upper, **options),
+        censored_interval_coverage(part.time, lower, upper, **options),
         # The two ends go up and down together, so that this errs on the safe side.
         float(np.hypot(*found.std_error)),
         float(np.median(upper - lower)),
