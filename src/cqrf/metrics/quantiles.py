@@ -401,7 +401,8 @@ def quantile_calibration(
     -------
     QuantileCalibration
         Standard errors are those of the infinitesimal jackknife and include the error of G, with
-        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's.
+        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's. Where all
+        rows agree they are those of a share that two rows on either side have shrunk.
 
     Examples
     --------
