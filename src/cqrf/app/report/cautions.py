@@ -241,17 +241,24 @@ def _p(value: float) -> str:
 
 
 def _miscalibrated(subject: Subject) -> Iterator[Caution]:
-    found = subject.scores.calibration
-    away = np.abs(found.observed - found.quantiles)
-    bad = (away > 0.05) & (away > 3 * found.std_error) & (found.n_used >= _MIN_REGION)
+    """Quantiles q of which neither P(T < q) nor P(T <= q), nor what lies between, is the level."""
+    found, below = subject.scores.calibration, subject.scores.strictly_below
+    levels = found.quantiles
+    by_chance = np.sqrt(levels * (1.0 - levels) / np.maximum(found.n_used, 1))
+    error = np.fmax(found.std_error, by_chance)
+    away = np.maximum(levels - found.observed, below - levels)
+    bad = (away > 0.05) & (away > 3 * error) & (found.n_used >= _MIN_REGION)
     if bad.any():
         k = int(np.argmax(np.where(bad, away, 0.0)))
+        if below[k] > levels[k]:
+            share = f"{percent(below[k])} of the rows lie below"
+        else:
+            share = f"{percent(found.observed[k])} of the rows lie at or below"
         yield Caution(
             "warning",
             "Some quantiles are off",
-            f"{percent(found.observed[k])} of the rows lie below their predicted "
-            f"{percent(found.quantiles[k])} {subject.words.quantile} "
-            f"(standard error {percent(found.std_error[k])}). "
+            f"{share} their predicted {percent(levels[k])} {subject.words.quantile} "
+            f"(standard error {percent(error[k])}). "
             f"Where {subject.words.censoring} depends on the features, this estimate is doubtful "
             "itself.",
         )

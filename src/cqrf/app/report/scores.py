@@ -122,6 +122,8 @@ class Scores:
     rivals : list of Rival
         The first one is the Kaplan-Meier curve.
     calibration : QuantileCalibration
+    strictly_below : ndarray of shape (q,)
+        Estimates of P(T < predicted quantile), which is less than `calibration` tells if T ties.
     coverage : list of Coverage
     identified : ndarray of shape (q,)
         Share of the rows whose quantile is identified.
@@ -136,6 +138,7 @@ class Scores:
     concordance: float
     rivals: list[Rival]
     calibration: QuantileCalibration
+    strictly_below: Array
     coverage: list[Coverage]
     identified: Array
 
@@ -230,6 +233,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             observed=np.where(judged, calibration.observed, np.nan),
             std_error=np.where(judged, calibration.std_error, np.nan),
         ),
+        strictly_below=np.where(judged, _share_below(scored, marked), np.nan),
         coverage=coverage,
         identified=identified.mean(axis=0),
     )
@@ -309,6 +313,17 @@ def _compare(
         theirs.log_score,
         theirs.concordance,
     )
+
+
+def _share_below(scored: Scored, marked: Array) -> Array:
+    """P(T < q) for predicted quantiles q of shape (n, q), weighted as P(T <= q) is."""
+    shares = np.full(marked.shape[1], np.nan)
+    for j, q in enumerate(marked.T):
+        known = scored.known_by(q, including=False)
+        weight = scored.weighted(known.weight)
+        if weight.any():
+            shares[j] = weight @ known.come / weight.sum()
+    return shares
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
