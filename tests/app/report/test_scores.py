@@ -311,6 +311,35 @@ class TestTrainedOn:
         X, time, event = draw(300, 1)
         assert share_trained_on(forest, forest._encode(X), time, event) == 0.0
 
+    @pytest.mark.parametrize("n_values", [2, 6])
+    def test_rows_that_are_alike_by_chance(self, n_values):
+        def coarse(seed):
+            rng = np.random.default_rng(seed)
+            X = rng.integers(0, n_values, (400, 2)) * 1.0
+            return X, np.ceil(4 * rng.random(400)) + X[:, 0], rng.random(400) < 0.8
+
+        X, time, event = coarse(0)
+        model = CensoredQuantileForest(5, random_state=0).fit(X, time, event)
+
+        def share(X, time, event):
+            return share_trained_on(model, model._encode(X), time, event)
+
+        # Nearly all of other rows have an equal among the training rows.
+        trained = set(zip(*X.T, time, event, strict=True))
+        for seed in range(1, 11):
+            new = coarse(seed)
+            rows = zip(*new[0].T, *new[1:], strict=True)
+            assert np.mean([row in trained for row in rows]) > 0.7
+            assert share(*new) < 0.5
+        order = np.random.default_rng(0).permutation(400)
+        assert share(X[order], time[order], event[order]) == 1.0
+        if n_values == 6:
+            # Half of the training rows among others.
+            mixed = (
+                np.concatenate([a[:200], b[:200]]) for a, b in zip(new, coarse(0), strict=True)
+            )
+            assert 0.2 < share(*mixed) < 0.8
+
 
 @pytest.mark.parametrize("left", [False, True])
 def test_kaplan_meier_under_both_censorings(left):

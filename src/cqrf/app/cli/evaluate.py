@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cqrf.app.tables import Dialect, OutcomeColumns
     from cqrf.support.words import Words
 
-# Fewer rows of the training data than this may be chance: rows that are alike.
+# From that share of training rows on, scores say little of new ones.
 _TRAINED_ON = 0.5
 
 

@@ -12,7 +12,7 @@ from cqrf.support.colours import BLUE, ORANGE, PURPLE
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
-# Fewer rows of the training data than this may be chance: rows that are alike.
+# From that share of training rows on, scores say little of new ones.
 _TRAINED_ON = 0.5
 
 
