@@ -389,6 +389,21 @@ class TestFewRows:
         with pytest.warns(UndefinedMetricWarning, match="hardly a prediction"):
             assert np.isnan(early(forest, X_TEST, Y_TEST))
 
+    def test_one_row_does_not_judge_a_level(self):
+        class Fixed(BaseEstimator):
+            """One row of sixty has its 90% time within the horizon."""
+
+            def predict(self, X, quantiles, unreached):
+                late = np.where(np.arange(len(X)) == 0, 1.0, np.inf)
+                return np.column_stack([np.full(len(X), 3.0), late])
+
+        scorer = make_quantile_scorer("neg_calibration_error", quantiles=[0.5, 0.9])
+        found = quantile_calibration(T_TEST, np.full(60, 3.0), 0.5)
+        assert scorer(Fixed(), X_TEST, T_TEST) == pytest.approx(-abs(found.observed[0] - 0.5))
+        alone = make_quantile_scorer("neg_calibration_error", quantiles=[0.5, 0.9])
+        with pytest.warns(UndefinedMetricWarning, match="hardly a prediction"):
+            assert np.isnan(alone(Fixed(), X_TEST[:9], T_TEST[:9]))
+
     def test_where_all_times_are_the_same_nothing_is_explained(self):
         with pytest.warns(UndefinedMetricWarning, match="all times are the same"):
             found = d2_censored_pinball_score([5.0, 5.0], [5.0, 5.0], 0.5)

@@ -18,6 +18,7 @@ from cqrf.metrics.common import (
     check_predictions,
     combine,
     count_rows,
+    enough,
     mean_by_level,
     pinball,
     warn_undefined,
@@ -354,6 +355,8 @@ class QuantileCalibration:
         Number of rows whose predicted quantile lies within the horizon.
     horizon : float
         The time up to which predictions are judged; NaN if there is no event.
+    n_rows : int
+        Number of all rows.
     """
 
     quantiles: NDArray[np.float64]
@@ -361,6 +364,12 @@ class QuantileCalibration:
     std_error: NDArray[np.float64]
     n_used: NDArray[np.int64]
     horizon: float
+    n_rows: int = 0
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Levels, shape (q,), of which so many rows tell that they may be judged: ten, and 5%."""
+        return np.asarray(enough(self.n_used, self.n_rows) & ~np.isnan(self.observed))
 
 
 def quantile_calibration(
@@ -423,7 +432,7 @@ def quantile_calibration(
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")
     limit = np.nan if scored is None else scored.horizon
-    return QuantileCalibration(levels, observed, std_error, n_used, limit)
+    return QuantileCalibration(levels, observed, std_error, n_used, limit, n_rows)
 
 
 def _inside(time: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:

@@ -156,7 +156,8 @@ def _calibration_error(fold: _Fold) -> float:
     # What the data do not reach is no prediction: it lies beyond the horizon.
     predicted = fold.forest.predict(fold.X, quantiles=levels, unreached="inf")
     found = quantile_calibration(fold.time, predicted, levels, **fold.options)
-    error = np.abs(found.observed - levels)[~np.isnan(found.observed)]
+    # One row within the horizon would count as much as all of them at another level.
+    error = np.abs(found.observed - levels)[found.judged]
     return -float(error.mean()) if error.size else float("nan")
 
 
@@ -312,7 +313,8 @@ def make_quantile_scorer(
         fewer than ten intervals, or 5% of them, end within the horizon;
         "neg_coverage_error": less its distance to the nominal coverage.
         "neg_calibration_error": less the mean over levels of the distance between the observed
-        level (`quantile_calibration`) and the nominal one.
+        level (`quantile_calibration`) and the nominal one; levels that fewer than ten rows, or 5%,
+        reach within the horizon are left out.
         Those that begin with "neg" are losses with their sign changed: larger is better.
     quantiles : float or array-like of shape (q,), optional
         Levels. By default those of the estimator (``default_quantiles``) for the pinball loss and

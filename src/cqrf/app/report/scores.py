@@ -218,7 +218,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             if (found := _coverage(scored, marked, question.levels, nominal)) is not None
         ]
     # Where hardly a prediction lies before the horizon nothing can be said of a level.
-    judged = enough(calibration.n_used, len(scored.time))
+    judged = calibration.judged
     return Scores(
         levels=question.levels,
         n=len(scored.time),
