@@ -559,6 +559,30 @@ class TestScorers:
             found = scorer(forest, X_TEST, Y_TEST)
         assert found == make_quantile_scorer("d2", horizon=TIME.max())(forest, X_TEST, Y_TEST)
 
+    @pytest.mark.parametrize("name", ["d2", "neg_pinball_loss"])
+    def test_a_search_is_told_of_levels_beyond_the_horizon(self, name):
+        # A study that ends long before the medians, which are the default level.
+        end = np.quantile(TIME, 0.3)
+        y = Surv.from_arrays(EVENT & (end >= TIME), np.minimum(TIME, end))
+        scorer = make_quantile_scorer(name)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search = GridSearchCV(
+                CensoredQuantileForest(10, random_state=0),
+                {"min_samples_split": [60, 200]},
+                scoring=scorer,
+                cv=2,
+            ).fit(X, y)
+        # As good as the forest without splits.
+        assert np.ptp(search.cv_results_["mean_test_score"]) == 0.0
+        texts = [str(w.message) for w in caught if w.category is UndefinedMetricWarning]
+        assert len(texts) == 1
+        assert texts[0].startswith(f"{name} says nothing of the levels 0.5: all predictions")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            low = make_quantile_scorer(name, quantiles=0.1)
+            cross_val_score(search.best_estimator_, X, y, scoring=low, cv=2)
+
     def test_frames_and_other_estimators(self):
         frame = pd.DataFrame(X, columns=list("abc"))
         y = pd.DataFrame({"event": EVENT, "time": TIME})

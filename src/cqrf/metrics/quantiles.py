@@ -232,14 +232,21 @@ def _cut(
 def _warn_unreached(score: str, scored: Scored | None, predicted: Array, levels: Array) -> None:
     """Say on behalf of a public score at which levels no prediction lies before the horizon."""
     assert scored is not None
-    beyond = levels[(predicted == scored.horizon).all(axis=0)]
-    if beyond.size and (scored.train.event == 0).any():
-        warnings.warn(
-            f"{score} says nothing of the levels {', '.join(f'{level:g}' for level in beyond)}: "
-            f"all predictions lie beyond the horizon {scored.horizon:g}",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+    told = unreached_levels(scored, predicted, levels)
+    if told is not None:
+        warnings.warn(f"{score} {told}", UndefinedMetricWarning, stacklevel=3)
+
+
+def unreached_levels(scored: Scored, predicted: Array, levels: Array) -> str | None:
+    """Name the levels at which no prediction of (m, q) lies before the horizon; None if none."""
+    beyond = levels[(scored.cut(predicted) == scored.horizon).all(axis=0)]
+    if not beyond.size or not (scored.train.event == 0).any():
+        return None
+    names = ", ".join(f"{level:g}" for level in beyond)
+    return (
+        f"says nothing of the levels {names}: all predictions lie beyond the horizon "
+        f"{scored.horizon:g}"
+    )
 
 
 def interval_coverage(

@@ -26,12 +26,13 @@ from cqrf.metrics.quantiles import (
     censored_pinball_loss,
     d2_censored_pinball_score,
     quantile_calibration,
+    unreached_levels,
 )
 from cqrf.metrics.ranking import concordance_index, concordance_index_ipcw
 from cqrf.support.checks import check_choice, check_coverage, check_quantiles
 
 # Of scorers that have warned, in this process; they may be copied many times in one search.
-_WARNED: set[str] = set()
+_WARNED: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +49,15 @@ class _Fold:
         Their outcomes, with the training outcomes and the horizon.
     scorer : QuantileScorer
         How to score.
+    told : list of str
+        What is to be said of the score, after its name.
     """
 
     forest: Any
     X: Any
     scored: Scored
     scorer: QuantileScorer
+    told: list[str]
 
     @property
     def time(self) -> NDArray[np.float64]:
@@ -96,6 +100,12 @@ def _d2(fold: _Fold) -> float:
 def _quantile_score(metric: Callable[..., Any], fold: _Fold) -> float:
     levels = fold.levels(getattr(fold.forest, "default_quantiles", 0.5))
     predicted = fold.forest.predict(fold.X, quantiles=levels)
+    told = unreached_levels(fold.scored, np.reshape(predicted, (-1, len(levels))), levels)
+    if told is not None:
+        fold.told.append(
+            f"{told} on some test rows, and all that lie there score alike, those of a forest "
+            "without splits too; score lower levels (quantiles=), or whole curves (brier_skill)"
+        )
     return float(metric(fold.time, predicted, levels, **fold.options))
 
 
@@ -238,9 +248,12 @@ class QuantileScorer:
         )
         if scored is None:
             return self._undefined()
+        told: list[str] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            score = _METRICS[self.metric](_Fold(forest, X, scored, self))
+            score = _METRICS[self.metric](_Fold(forest, X, scored, self, told))
+        for text in told:
+            self._warn_once(text)
         return self._undefined() if np.isnan(score) else float(score)
 
     def set_score_request(
@@ -274,16 +287,18 @@ class QuantileScorer:
         return request
 
     def _undefined(self) -> float:
-        # Copies of a scorer in one search warn once.
-        if self._token not in _WARNED:
-            _WARNED.add(self._token)
-            warnings.warn(
-                f"{self.metric} is undefined on some test rows, such as those without an event up "
-                "to the horizon, or with hardly a prediction that ends within it; it is NaN there",
-                UndefinedMetricWarning,
-                stacklevel=3,
-            )
+        self._warn_once(
+            "is undefined on some test rows, such as those without an event up to the horizon, or "
+            "with hardly a prediction that ends within it; it is NaN there"
+        )
         return float("nan")
+
+    def _warn_once(self, text: str) -> None:
+        # Copies of a scorer in one search warn once of each kind, whatever the numbers are.
+        key = (self._token, text.split()[0])
+        if key not in _WARNED:
+            _WARNED.add(key)
+            warnings.warn(f"{self.metric} {text}", UndefinedMetricWarning, stacklevel=4)
 
 
 def make_quantile_scorer(
