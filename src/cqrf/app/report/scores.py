@@ -301,9 +301,10 @@ def _compare(
 ) -> Rival:
     weight = scored.weight
     loss = mean_by_level(theirs.rho, weight)
-    difference = theirs.rho - ours.rho
-    mean = mean_by_level(difference, weight)
-    error = np.sqrt((weight**2) @ (difference - mean) ** 2) / weight.sum()
+    mean = mean_by_level(theirs.rho - ours.rho, weight)
+    # Of a ratio of two means over the same rows, as in `Skill.of`.
+    left = 1.0 - np.divide(mean, loss, out=np.zeros_like(loss), where=loss > 0.0)
+    error = np.sqrt(weight**2 @ (left * theirs.rho - ours.rho) ** 2) / weight.sum()
     return Rival(
         name,
         loss,
