@@ -277,6 +277,13 @@ class TestWhatIsShown:
         for phrase in ("values measured", "below the limit", "10% quantile", "median value"):
             assert phrase in text
 
+    def test_captions_tell_how_far_is_scored(self, stopped):
+        page = stopped[-1].html
+        for what in ("Whole curves", "Pinball loss", "Calibration", "Coverage"):
+            assert f"{what}, scored up to 52: " in page
+        # The log score has an error, too.
+        assert re.search(r"<td>-?0\.\d{3} ± 0\.\d{3}</td>", page)
+
     def test_times_are_spoken_of_as_times(self, congress):
         text = words_of(congress[-1].html)
         assert "detection" not in text

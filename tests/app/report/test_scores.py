@@ -73,6 +73,26 @@ class TestScore:
         assert scores.concordance == pytest.approx(concordance, abs=2e-3)
         assert rival.concordance == 0.5
 
+    def test_log_scores_are_compared_row_by_row(self, forest, question):
+        _, answers = answered(forest, question)
+        everybody = kaplan_meier(forest.target_, question)
+        scores = score(answers, {"KM": everybody}, forest.target_)
+        at = question.log_times
+        ours, theirs = (
+            np.array(
+                [
+                    censored_log_score([t], [curve], question.times[at], event=[e])
+                    for t, e, curve in zip(answers.time, answers.event, curves, strict=True)
+                ]
+            )
+            for curves in (answers.survival[:, at], np.tile(everybody.survival[at], (300, 1)))
+        )
+        rival = scores.rivals[0]
+        assert scores.log_score == pytest.approx(ours.mean())
+        assert rival.log_score == pytest.approx(theirs.mean())
+        assert rival.log_gain == pytest.approx(scores.log_score - rival.log_score)
+        assert rival.log_std_error == pytest.approx(np.std(ours - theirs) / np.sqrt(300))
+
     @pytest.mark.filterwarnings("ignore:censored_pinball_loss says nothing")
     def test_standard_errors_are_those_of_ratios(self, forest, question):
         _, answers = answered(forest, question)

@@ -17,7 +17,6 @@ from cqrf.data.outcome import Target
 from cqrf.metrics import (
     QuantileCalibration,
     censored_interval_coverage,
-    censored_log_score,
     concordance_index,
     quantile_calibration,
 )
@@ -30,6 +29,7 @@ from cqrf.metrics.curve_errors import (
 )
 from cqrf.metrics.ipcw import Scored
 from cqrf.metrics.left_out import reference_curves, reference_quantiles
+from cqrf.metrics.likelihood import log_scores
 from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
@@ -68,6 +68,8 @@ class Rival:
         The same of the integrated Brier score.
     log_score : float
         Its censored log score.
+    log_gain, log_std_error : float
+        By how much that of the forest is larger, with the standard error over rows.
     concordance : float
     """
 
@@ -77,6 +79,8 @@ class Rival:
     std_error: Array
     skill: Skill
     log_score: float
+    log_gain: float
+    log_std_error: float
     concordance: float
 
 
@@ -223,9 +227,9 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
         levels=question.levels,
         n=len(scored.time),
         horizon=question.horizon,
-        loss=mean_by_level(ours.rho, scored.weight),
+        loss=_shares(scored) @ ours.rho,
         brier=float(mean_by_level(ours.errors, weight)),
-        log_score=ours.log_score,
+        log_score=float(mean_by_level(ours.logs, weight)),
         concordance=ours.concordance,
         rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
         calibration=replace(
@@ -249,12 +253,14 @@ class _Judged:
         Pinball losses of min(T, h).
     errors : ndarray of shape (n,)
         Integrated squared errors of the curves.
-    log_score, concordance : float
+    logs : ndarray of shape (n,)
+        Logarithms of the likelihood.
+    concordance : float
     """
 
     rho: Array
     errors: Array
-    log_score: float
+    logs: Array
     concordance: float
 
     @classmethod
@@ -263,28 +269,31 @@ class _Judged:
     ) -> _Judged:
         shape = (len(scored.time), len(question.times))
         survival = np.broadcast_to(prediction.survival, shape)
-        options: dict[str, Any] = {
-            "event": scored.event,
-            "sample_weight": scored.sample_weight,
-            "censoring": scored.train.censoring,
-        }
         at = question.log_times
+        logs = log_scores(
+            scored.time,
+            scored.event,
+            survival[:, at],
+            question.times[at],
+            mirrored=scored.mirrored,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            log_score = censored_log_score(
-                scored.time, survival[:, at], question.times[at], **options
-            )
             concordance = concordance_index(
                 scored.time,
                 np.round(integrate(survival, question.times) - own, _DIGITS),
+                event=scored.event,
                 train=scored.train,
+                sample_weight=scored.sample_weight,
+                censoring=scored.train.censoring,
                 horizon=scored.horizon,
-                **options,
             )
+        # Of rows that were all censored before the horizon most of the integral is unknown.
+        known = 1.0 if scored.weight.any() else np.nan
         return cls(
             pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
-            integrated_errors(scored, survival, question.times),
-            log_score,
+            known * integrated_errors(scored, survival, question.times),
+            logs,
             concordance,
         )
 
@@ -299,21 +308,31 @@ def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
 def _compare(
     name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
 ) -> Rival:
-    weight = scored.weight
-    loss = mean_by_level(theirs.rho, weight)
-    mean = mean_by_level(theirs.rho - ours.rho, weight)
+    part = _shares(scored)
+    loss, mean = part @ theirs.rho, part @ (theirs.rho - ours.rho)
     # Of a ratio of two means over the same rows, as in `Skill.of`.
     left = 1.0 - np.divide(mean, loss, out=np.zeros_like(loss), where=loss > 0.0)
-    error = np.sqrt(weight**2 @ (left * theirs.rho - ours.rho) ** 2) / weight.sum()
+    error = np.sqrt(part**2 @ (left * theirs.rho - ours.rho) ** 2)
+    plain = scored.weighted(np.ones(len(part)))
+    gain = ours.logs - theirs.logs
+    log_gain = float(mean_by_level(gain, plain))
     return Rival(
         name,
         loss,
         np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         Skill.of(ours.errors, theirs.errors, scored.sample_weight),
-        theirs.log_score,
+        float(mean_by_level(theirs.logs, plain)),
+        log_gain,
+        float(np.sqrt(plain**2 @ (gain - log_gain) ** 2) / plain.sum()),
         theirs.concordance,
     )
+
+
+def _shares(scored: Scored) -> Array:
+    """Shares of the rows in a mean of min(T, h), shape (n,); NaN if no row is known at h."""
+    weight = scored.weight
+    return weight / weight.sum() if weight.any() else np.full(len(weight), np.nan)
 
 
 def _share_below(scored: Scored, marked: Array) -> Array:
