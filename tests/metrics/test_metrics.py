@@ -640,6 +640,28 @@ class TestCalibration:
             np.testing.assert_allclose(error**2, greenwood, rtol=1e-9)
         np.testing.assert_array_equal(found.n_used, 60)
 
+    @pytest.mark.parametrize("s", [None, 1.0 + np.arange(60) % 3])
+    def test_rows_that_all_agree_are_not_certain(self, s):
+        time, _, _ = draw(5)
+        found = quantile_calibration(
+            time, np.tile([0.0, time.max()], (60, 1)), [0.1, 0.9], sample_weight=s
+        )
+        np.testing.assert_array_equal(found.observed, [0.0, 1.0])
+        m = 60 if s is None else s.sum() ** 2 / (s**2).sum()
+        expected = np.sqrt(2.0 / (m + 4.0) * (m + 2.0) / (m + 4.0) / m)
+        np.testing.assert_allclose(found.std_error, expected, **CLOSE)
+        # Like the share of 60 rows of which one or two disagree.
+        assert np.sqrt(1 / 60 * 59 / 60 / 60) < expected < np.sqrt(4 / 60 * 56 / 60 / 60)
+
+    def test_errors_next_to_certainty_hold_what_they_promise(self):
+        # Three errors around the estimate; where all of 30 rows agreed there were none.
+        rng, inside = np.random.default_rng(0), []
+        for _ in range(300):
+            time = rng.random(30)
+            found = quantile_calibration(time, np.full(30, 0.03), 0.03)
+            inside.append(abs(found.observed[0] - 0.03) <= 3 * found.std_error[0])
+        assert np.mean(inside) > 0.95
+
     @pytest.mark.parametrize("censoring", ["right", "left"])
     def test_without_censoring(self, censoring):
         time, _, predicted = draw(5, ties=True)

@@ -18,6 +18,7 @@ from cqrf.metrics.common import (
     check_predictions,
     combine,
     count_rows,
+    enough,
     mean_by_level,
     pinball,
     warn_undefined,
@@ -232,14 +233,21 @@ def _cut(
 def _warn_unreached(score: str, scored: Scored | None, predicted: Array, levels: Array) -> None:
     """Say on behalf of a public score at which levels no prediction lies before the horizon."""
     assert scored is not None
-    beyond = levels[(predicted == scored.horizon).all(axis=0)]
-    if beyond.size and (scored.train.event == 0).any():
-        warnings.warn(
-            f"{score} says nothing of the levels {', '.join(f'{level:g}' for level in beyond)}: "
-            f"all predictions lie beyond the horizon {scored.horizon:g}",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+    told = unreached_levels(scored, predicted, levels)
+    if told is not None:
+        warnings.warn(f"{score} {told}", UndefinedMetricWarning, stacklevel=3)
+
+
+def unreached_levels(scored: Scored, predicted: Array, levels: Array) -> str | None:
+    """Name the levels at which no prediction of (m, q) lies before the horizon; None if none."""
+    beyond = levels[(scored.cut(predicted) == scored.horizon).all(axis=0)]
+    if not beyond.size or not (scored.train.event == 0).any():
+        return None
+    names = ", ".join(f"{level:g}" for level in beyond)
+    return (
+        f"says nothing of the levels {names}: all predictions lie beyond the horizon "
+        f"{scored.horizon:g}"
+    )
 
 
 def interval_coverage(
@@ -358,6 +366,8 @@ class QuantileCalibration:
         Number of rows whose predicted quantile lies within the horizon.
     horizon : float
         The time up to which predictions are judged; NaN if there is no event.
+    n_rows : int
+        Number of all rows.
     """
 
     quantiles: NDArray[np.float64]
@@ -365,6 +375,12 @@ class QuantileCalibration:
     std_error: NDArray[np.float64]
     n_used: NDArray[np.int64]
     horizon: float
+    n_rows: int = 0
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Levels, shape (q,), of which so many rows tell that they may be judged: ten, and 5%."""
+        return np.asarray(enough(self.n_used, self.n_rows) & ~np.isnan(self.observed))
 
 
 def quantile_calibration(
@@ -405,7 +421,8 @@ def quantile_calibration(
     -------
     QuantileCalibration
         Standard errors are those of the infinitesimal jackknife and include the error of G, with
-        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's.
+        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's. Where all
+        rows agree they are those of a share that two rows on either side have shrunk.
 
     Examples
     --------
@@ -426,7 +443,7 @@ def quantile_calibration(
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")
     limit = np.nan if scored is None else scored.horizon
-    return QuantileCalibration(levels, observed, std_error, n_used, limit)
+    return QuantileCalibration(levels, observed, std_error, n_used, limit, n_rows)
 
 
 def _inside(time: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:

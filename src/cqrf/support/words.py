@@ -26,6 +26,8 @@ class Words:
         Before the bound of a quantile that is not identified.
     scored : str
         How far is scored; braces stand for the horizon.
+    within, past : str
+        After what ends before the horizon, or lies beyond it.
     share_before : str
         Head of a column of shares below a quantile.
     event, events : str
@@ -77,6 +79,8 @@ class Words:
     quantiles: str
     bound: str
     scored: str
+    within: str
+    past: str
     share_before: str
     event: str
     events: str
@@ -124,6 +128,8 @@ TIMES = Words(
     quantiles="times",
     bound="beyond",
     scored="scored up to {}",
+    within="within the horizon",
+    past="beyond the horizon",
     share_before="events before",
     event="event",
     events="events",
@@ -175,6 +181,8 @@ VALUES = Words(
     quantiles="quantiles",
     bound="below",
     scored="scored down to {}",
+    within="above the lowest value scored",
+    past="below the lowest value scored",
     share_before="values below",
     event="measured",
     events="measured",

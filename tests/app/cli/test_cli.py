@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +79,34 @@ class TestGolden:
         done = cqrf("evaluate", "congress.cqrf", "shifted.csv", cwd=folder)
         assert done.returncode == 0, done.stderr
         assert "trained on" not in done.stderr
+
+    def test_evaluate_of_what_says_nothing(self, folder, tmp_path):
+        data = pd.read_csv(folder / "congress.csv")
+        data["time"] += 0.5
+        for rows, score in (
+            (data[data.event == 1].iloc[:1], r"-?[\d.]+%"),
+            (data[:50].assign(event=0, time=0.1), "-"),
+        ):
+            rows.to_csv(tmp_path / "rows.csv", index=False)
+            done = cqrf("evaluate", folder / "congress.cqrf", tmp_path / "rows.csv")
+            assert done.returncode == 0, done.stderr
+            assert "nan" not in done.stdout
+            assert "concordance             -\n" in done.stdout
+            # One row has no standard error; the horizon says nothing of rows that do not reach it.
+            assert re.search(rf"score +{score}\n", done.stdout)
+            assert done.stderr == ""
+
+    def test_evaluate_speaks_of_values_above_a_limit(self, folder, tmp_path):
+        fit = ("--time", "time", "--event", "event", "--left", "--trees", 20)
+        table = folder / "stormwater_cadmium.csv"
+        assert cqrf("fit", table, *fit, "-o", tmp_path / "water.cqrf").returncode == 0
+        done = cqrf("evaluate", tmp_path / "water.cqrf")
+        assert done.returncode == 0, done.stderr
+        for word in ("horizon", "time", "event", "beyond", "surviv"):
+            assert word not in done.stdout
+        assert "scored down to" in done.stdout
+        assert "rows that end above the lowest value scored" in done.stdout
+        assert "-: too few rows end above the lowest value scored" in done.stdout
 
     def test_evaluate_up_to_a_horizon(self, folder, forest):
         done = cqrf("evaluate", "congress.cqrf", "--horizon", 8, "--json", cwd=folder)

@@ -51,7 +51,8 @@ def plus_minus(value: float, error: float, write: Callable[[float], str] = numbe
     """Write an estimate and its error, if they exist."""
     if not math.isfinite(value):
         return NOTHING
-    return f"{write(value)} ± {write(error)}" if math.isfinite(error) else write(value)
+    # One row, or rows that all say the same, have no error: what is left is rounding.
+    return f"{write(value)} ± {write(error)}" if 1e-9 < error < math.inf else write(value)
 
 
 def bounded(value: float, known: bool, words: Words) -> str:

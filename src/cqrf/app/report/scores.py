@@ -17,7 +17,6 @@ from cqrf.data.outcome import Target
 from cqrf.metrics import (
     QuantileCalibration,
     censored_interval_coverage,
-    censored_log_score,
     concordance_index,
     quantile_calibration,
 )
@@ -27,9 +26,10 @@ from cqrf.metrics.curve_errors import (
     integrate,
     integrated_errors,
     kaplan_meier_survival,
-    without_itself,
 )
 from cqrf.metrics.ipcw import Scored
+from cqrf.metrics.left_out import reference_curves, reference_quantiles
+from cqrf.metrics.likelihood import log_scores
 from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
@@ -68,6 +68,8 @@ class Rival:
         The same of the integrated Brier score.
     log_score : float
         Its censored log score.
+    log_gain, log_std_error : float
+        By how much that of the forest is larger, with the standard error over rows.
     concordance : float
     """
 
@@ -77,6 +79,8 @@ class Rival:
     std_error: Array
     skill: Skill
     log_score: float
+    log_gain: float
+    log_std_error: float
     concordance: float
 
 
@@ -122,6 +126,8 @@ class Scores:
     rivals : list of Rival
         The first one is the Kaplan-Meier curve.
     calibration : QuantileCalibration
+    strictly_below : ndarray of shape (q,)
+        Estimates of P(T < predicted quantile), which is less than `calibration` tells if T ties.
     coverage : list of Coverage
     identified : ndarray of shape (q,)
         Share of the rows whose quantile is identified.
@@ -136,17 +142,18 @@ class Scores:
     concordance: float
     rivals: list[Rival]
     calibration: QuantileCalibration
+    strictly_below: Array
     coverage: list[Coverage]
     identified: Array
 
 
 def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
     """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
-    rest = without_itself(target) if out_of_bag else None
-    if rest is not None:
-        quantiles, _ = rest.quantiles(question.levels, solver="root", interpolation="midpoint")
-        survival = rest.curve("survival", question.times)
-        return Prediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
+    if out_of_bag:
+        return Prediction(
+            target.by_row(reference_quantiles(target, question.levels), np.nan),
+            target.by_row(reference_curves(target, question.times), np.nan),
+        )
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
@@ -160,6 +167,8 @@ def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False
 
 def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
     """Score predicted quantiles and curves.
+
+    Out-of-bag rows count as much as in training: with their weights.
 
     Parameters
     ----------
@@ -176,7 +185,10 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     """
     question = answers.question
     kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
-    scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
+    weight = None
+    if answers.out_of_bag and train.weight is not None:
+        weight = train.by_row(train.weight, 0.0)[kept]
+    scored = Scored(answers.time[kept], answers.event[kept], weight, train, question.horizon)
     quantiles, identified = answers.quantiles[kept], answers.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
     # Without its own outcome a row is thought the earlier, the later it is: what that does to the
@@ -196,8 +208,9 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
         "event": scored.event,
         "censoring": train.censoring,
         "horizon": question.horizon,
+        "sample_weight": weight,
         # Out-of-bag the rows are the training rows, and share the error of their curve.
-        "train": None if answers.out_of_bag and kept.all() and train.weight is None else train,
+        "train": None if answers.out_of_bag and kept.sum() == train.n else train,
     }
     with warnings.catch_warnings():
         # Where nothing can be said there is NaN, and the page says so.
@@ -209,14 +222,14 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             if (found := _coverage(scored, marked, question.levels, nominal)) is not None
         ]
     # Where hardly a prediction lies before the horizon nothing can be said of a level.
-    judged = enough(calibration.n_used, len(scored.time))
+    judged = calibration.judged
     return Scores(
         levels=question.levels,
         n=len(scored.time),
         horizon=question.horizon,
-        loss=mean_by_level(ours.rho, scored.weight),
-        brier=float(ours.errors.mean()),
-        log_score=ours.log_score,
+        loss=_shares(scored) @ ours.rho,
+        brier=float(mean_by_level(ours.errors, weight)),
+        log_score=float(mean_by_level(ours.logs, weight)),
         concordance=ours.concordance,
         rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
         calibration=replace(
@@ -224,6 +237,7 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
             observed=np.where(judged, calibration.observed, np.nan),
             std_error=np.where(judged, calibration.std_error, np.nan),
         ),
+        strictly_below=np.where(judged, _share_below(scored, marked), np.nan),
         coverage=coverage,
         identified=identified.mean(axis=0),
     )
@@ -239,12 +253,14 @@ class _Judged:
         Pinball losses of min(T, h).
     errors : ndarray of shape (n,)
         Integrated squared errors of the curves.
-    log_score, concordance : float
+    logs : ndarray of shape (n,)
+        Logarithms of the likelihood.
+    concordance : float
     """
 
     rho: Array
     errors: Array
-    log_score: float
+    logs: Array
     concordance: float
 
     @classmethod
@@ -253,24 +269,31 @@ class _Judged:
     ) -> _Judged:
         shape = (len(scored.time), len(question.times))
         survival = np.broadcast_to(prediction.survival, shape)
-        options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
         at = question.log_times
+        logs = log_scores(
+            scored.time,
+            scored.event,
+            survival[:, at],
+            question.times[at],
+            mirrored=scored.mirrored,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            log_score = censored_log_score(
-                scored.time, survival[:, at], question.times[at], **options
-            )
             concordance = concordance_index(
                 scored.time,
                 np.round(integrate(survival, question.times) - own, _DIGITS),
+                event=scored.event,
                 train=scored.train,
+                sample_weight=scored.sample_weight,
+                censoring=scored.train.censoring,
                 horizon=scored.horizon,
-                **options,
             )
+        # Of rows that were all censored before the horizon most of the integral is unknown.
+        known = 1.0 if scored.weight.any() else np.nan
         return cls(
             pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
-            integrated_errors(scored, survival, question.times),
-            log_score,
+            known * integrated_errors(scored, survival, question.times),
+            logs,
             concordance,
         )
 
@@ -285,20 +308,42 @@ def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
 def _compare(
     name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
 ) -> Rival:
-    weight = scored.weight
-    loss = mean_by_level(theirs.rho, weight)
-    difference = theirs.rho - ours.rho
-    mean = mean_by_level(difference, weight)
-    error = np.sqrt((weight**2) @ (difference - mean) ** 2) / weight.sum()
+    part = _shares(scored)
+    loss, mean = part @ theirs.rho, part @ (theirs.rho - ours.rho)
+    # Of a ratio of two means over the same rows, as in `Skill.of`.
+    left = 1.0 - np.divide(mean, loss, out=np.zeros_like(loss), where=loss > 0.0)
+    error = np.sqrt(part**2 @ (left * theirs.rho - ours.rho) ** 2)
+    plain = scored.weighted(np.ones(len(part)))
+    gain = ours.logs - theirs.logs
+    log_gain = float(mean_by_level(gain, plain))
     return Rival(
         name,
         loss,
         np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
-        Skill.of(ours.errors, theirs.errors, None),
-        theirs.log_score,
+        Skill.of(ours.errors, theirs.errors, scored.sample_weight),
+        float(mean_by_level(theirs.logs, plain)),
+        log_gain,
+        float(np.sqrt(plain**2 @ (gain - log_gain) ** 2) / plain.sum()),
         theirs.concordance,
     )
+
+
+def _shares(scored: Scored) -> Array:
+    """Shares of the rows in a mean of min(T, h), shape (n,); NaN if no row is known at h."""
+    weight = scored.weight
+    return weight / weight.sum() if weight.any() else np.full(len(weight), np.nan)
+
+
+def _share_below(scored: Scored, marked: Array) -> Array:
+    """P(T < q) for predicted quantiles q of shape (n, q), weighted as P(T <= q) is."""
+    shares = np.full(marked.shape[1], np.nan)
+    for j, q in enumerate(marked.T):
+        known = scored.known_by(q, including=False)
+        weight = scored.weighted(known.weight)
+        if weight.any():
+            shares[j] = weight @ known.come / weight.sum()
+    return shares
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
@@ -312,17 +357,19 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     reached = within.all(axis=1)
     if not enough(reached.sum(), len(scored.time)):
         return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
+    part = scored.take(reached)
     options: dict[str, Any] = {
-        "event": scored.event[reached],
+        "event": part.event,
+        "sample_weight": part.sample_weight,
         "train": scored.train,
         "censoring": scored.train.censoring,
         "horizon": scored.horizon,
     }
     lower, upper = both[reached].T
-    found = quantile_calibration(scored.time[reached], both[reached], levels[ends], **options)
+    found = quantile_calibration(part.time, both[reached], levels[ends], **options)
     return Coverage(
         nominal,
-        censored_interval_coverage(scored.time[reached], lower, upper, **options),
+        censored_interval_coverage(part.time, lower, upper, **options),
         # The two ends go up and down together, so that this errs on the safe side.
         float(np.hypot(*found.std_error)),
         float(np.median(upper - lower)),
