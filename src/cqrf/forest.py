@@ -600,7 +600,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ----------
         X : array-like or frame of shape (m, p)
             Test points.
-        coverage : float, default=0.9
+        coverage : float, default=0.95
             Probability in (0, 1).
 
         Returns
@@ -944,8 +944,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         Returns
         -------
         float
-            As in `score`. Rows that every tree has drawn are left out. Up to 2,000 rows the
-            Kaplan-Meier curve, too, is made without the row that it is compared for.
+            As in `score`. Rows that every tree has drawn are left out. The Kaplan-Meier curve,
+            too, is made without the row that it is compared for.
         """
         return scores.oob_score(self.oob_distribution(), horizon)
 

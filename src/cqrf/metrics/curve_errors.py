@@ -11,7 +11,6 @@ from cqrf.data.outcome import Target, kaplan_meier
 from cqrf.metrics.common import mean_by_level
 from cqrf.metrics.horizon import in_own_sign
 from cqrf.metrics.ipcw import Scored
-from cqrf.metrics.left_out import reference_curves as reference_curves
 
 Array = NDArray[np.float64]
 

@@ -29,7 +29,13 @@ from cqrf.metrics.quantiles import (
     unreached_levels,
 )
 from cqrf.metrics.ranking import concordance_index, concordance_index_ipcw
-from cqrf.support.checks import check_choice, check_coverage, check_quantiles, check_same_rows
+from cqrf.support.checks import (
+    DEFAULT_COVERAGE,
+    check_choice,
+    check_coverage,
+    check_quantiles,
+    check_same_rows,
+)
 
 # Of scorers that have warned, in this process; they may be copied many times in one search.
 _WARNED: set[tuple[str, str]] = set()
@@ -203,7 +209,7 @@ class QuantileScorer:
 
     metric: str
     quantiles: tuple[float, ...] | None = None
-    coverage: float = 0.9
+    coverage: float = DEFAULT_COVERAGE
     horizon: float | str = "auto"
     _requests: tuple[tuple[str, bool | str | None], ...] = field(default=(), repr=False)
     _token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False, compare=False)
@@ -306,7 +312,7 @@ def make_quantile_scorer(
     metric: str = "brier_skill",
     *,
     quantiles: float | ArrayLike | None = None,
-    coverage: float = 0.9,
+    coverage: float = DEFAULT_COVERAGE,
     horizon: float | str = "auto",
 ) -> QuantileScorer:
     r"""Make a score for `cross_val_score` and `GridSearchCV` on censored times.
@@ -335,7 +341,7 @@ def make_quantile_scorer(
     quantiles : float or array-like of shape (q,), optional
         Levels. By default those of the estimator (``default_quantiles``) for the pinball loss and
         D2, 0.1 to 0.9 for calibration.
-    coverage : float, default=0.9
+    coverage : float, default=0.95
         Nominal coverage.
     horizon : "auto" or float, default="auto"
         Time at which T and the predictions are cut, as in `censored_pinball_loss`.

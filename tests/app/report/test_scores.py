@@ -350,7 +350,7 @@ class TestTrainedOn:
         model = CensoredQuantileForest(5, random_state=0).fit(X, time, event)
 
         def share(X, time, event):
-            return share_trained_on(model, model._encode(X), time, event)
+            return share_trained_on(model, model.encode(X), time, event)
 
         # Nearly all of other rows have an equal among the training rows.
         trained = set(zip(*X.T, time, event, strict=True))
