@@ -3,15 +3,19 @@
 import dataclasses
 import warnings
 
+import arrow
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import cqrf._answers
 from cqrf import CensoredQuantileForest
+from cqrf.data.frames import with_value
+from cqrf.support.dataframes import open_frame
 
 NAN = np.nan
 LEVELS = [0.1, 0.5, 0.8]
@@ -58,6 +62,10 @@ FRAMES = {
     "pandas, Arrow": lambda X: pd.DataFrame(X).convert_dtypes(dtype_backend="pyarrow"),
     "pandas, sparse": lambda X: pd.DataFrame(X).astype(pd.SparseDtype("float64", 0.0)),
     "polars": lambda X: pl.DataFrame(X, [str(j) for j in range(X.shape[1])]),
+    "pyarrow": lambda X: pa.table({str(j): X[:, j] for j in range(X.shape[1])}),
+    "pyarrow in chunks": lambda X: pa.table(
+        {str(j): pa.chunked_array([X[:7, j], X[7:, j]]) for j in range(X.shape[1])}
+    ),
     "polars of float32": lambda X: pl.DataFrame(
         X.astype(np.float32), [str(j) for j in range(X.shape[1])]
     ),
@@ -221,7 +229,7 @@ class TestManyCategories:
     def frame(self, library, codes):
         return library.DataFrame({"c": self.NAMES[codes].tolist()})
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     @pytest.mark.parametrize("max_bins", [255, 40])
     def test_bins(self, library, max_bins):
         X = self.frame(library, self.CODES)
@@ -264,3 +272,18 @@ def test_ten_thousand_columns():
     )
     assert_same_forest(fit(sparse.csr_array(wide), time, event, **options), plain)
     assert plain.predict(wide).shape == (60,)
+
+
+class TestWithValue:
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
+    @pytest.mark.parametrize("value", [7, 0.5, "new", True])
+    def test_one_column_is_replaced(self, library, value):
+        X = library.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+        for column, other in ((0, ["z", "x"]), (1, [3, 1])):
+            answer = with_value(X, np.array([2, 0]), column, value)
+            assert type(answer) is type(X)
+            frame = open_frame(answer)
+            assert frame.names == ["a", "b"]
+            assert frame.column(column).to_list() == [value, value]
+            assert frame.column(1 - column).to_list() == other
+        assert open_frame(X).column(0).to_list() == [1, 2, 3]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cqrf.support.checks import frame_library
+from cqrf.support.dataframes import open_frame
 from cqrf.support.html import page, table
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def explain(
 
 def one_row(x: Any) -> Any:
     """Make a table of one row out of a vector, a pandas Series, or a table of one row."""
-    if frame_library(x) is not None:
+    if open_frame(x) is not None:
         return x
     if hasattr(x, "to_frame") and hasattr(x, "index"):
         # A row of a frame: as a column of its own it would lose the names of its entries.
