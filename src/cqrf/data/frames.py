@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,14 +10,14 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.stable.v2.dependencies import is_polars_lazyframe
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
 from cqrf.data.factors import Factor
 from cqrf.data.sparse import check_sparse
 from cqrf.support.checks import unmask
-from cqrf.support.dataframes import Frame, open_frame
+from cqrf.support.dataframes import Frame, open_frame, row_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,56 @@ def with_value(X: Any, rows: NDArray[np.int64], column: int, value: Any) -> Any:
     """
     frame = nw.from_native(X, eager_only=True)
     return frame[rows].with_columns(nw.lit(value).alias(frame.columns[column])).to_native()
+
+
+def labelled(values: ArrayLike, *, like: Any, columns: Sequence[str]) -> Any:
+    """Make answers a frame of the library that the questions came from.
+
+    Parameters
+    ----------
+    values : array-like of shape (m,) or (m, q)
+        One row for every row of `like`.
+    like : data frame of m rows
+        From any library. The labels of the rows of a pandas frame are kept.
+    columns : sequence of str, length q
+        Names of the columns: one, where `values` is one-dimensional.
+
+    Returns
+    -------
+    data frame of shape (m, q)
+
+    Raises
+    ------
+    TypeError
+        If `like` is not a data frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> labelled([[1.0, 2.0]], like=pd.DataFrame({"x": [0]}, index=["a"]), columns=["q0.1", "q0.5"])
+       q0.1  q0.5
+    a   1.0   2.0
+    """
+    frame = open_frame(like)
+    if frame is None:
+        raise TypeError(
+            "answers are labelled where X is a data frame (pandas, polars, PyArrow, ...); received "
+            f"{type(like).__module__}.{type(like).__qualname__}"
+        )
+    table = np.asarray(values)
+    table = table[:, None] if table.ndim == 1 else table
+    shape = (frame.shape[0], len(columns))
+    if table.shape != shape or len(set(columns)) != len(columns):
+        raise ValueError(
+            f"values must have shape {shape}, for the rows of X and the columns {list(columns)}, "
+            f"which must differ; received an array of shape {table.shape}"
+        )
+    backend = frame.column(0).implementation
+    answer = nw.from_numpy(table, schema=list(columns), backend=backend).to_native()
+    index = row_labels(like)
+    if index is not None:
+        answer.index = index
+    return answer
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:
