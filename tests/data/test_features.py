@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
+import cqrf.data.frames
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.frames import open_table
 
@@ -197,11 +198,14 @@ PYARROW_CODES = [
 
 
 class TestFrames:
+    @pytest.mark.parametrize("few_rows", [0, 100])
     @pytest.mark.parametrize(
         ("X", "codes"),
         [(PANDAS, PANDAS_CODES), (POLARS, POLARS_CODES), (PYARROW, PYARROW_CODES)],
     )
-    def test_from_dtype(self, X, codes):
+    def test_from_dtype(self, X, codes, few_rows, monkeypatch):
+        # Of few rows, no library is asked for its dictionary.
+        monkeypatch.setattr(cqrf.data.frames, "_FEW_ROWS", few_rows)
         encoder = FeatureEncoder.from_data(X)
         np.testing.assert_array_equal(read(encoder, X), codes)
         p = X.shape[1]
@@ -279,7 +283,9 @@ class TestFrames:
         X = pd.DataFrame({"c": pd.Categorical(values)})
         assert FeatureEncoder.from_data(X).categories[0][1].dtype != object
 
-    def test_text_that_numpy_would_shorten(self):
+    @pytest.mark.parametrize("few_rows", [0, 100])
+    def test_text_that_numpy_would_shorten(self, few_rows, monkeypatch):
+        monkeypatch.setattr(cqrf.data.frames, "_FEW_ROWS", few_rows)
         X = pd.DataFrame({"c": ["a", "a\0"]})
         assert encode(X)[:, 0].tolist() == [0.0, 1.0]
 

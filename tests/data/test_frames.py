@@ -288,13 +288,13 @@ class TestLabelled:
         assert type(answer) is type(X)
         frame = open_frame(answer)
         assert frame.names == ["q0.1", "q0.5"]
-        assert [frame.column(j).to_list() for j in range(2)] == self.VALUES.T.tolist()
+        assert [frame.columns[j].to_list() for j in range(2)] == self.VALUES.T.tolist()
 
     @pytest.mark.parametrize("library", [pd, pl, arrow])
     @pytest.mark.parametrize("values", [[True, False, True], [0.5, 1.5, np.nan], [1, 2, 3]])
     def test_one_column(self, library, values):
         answer = labelled(values, like=library.DataFrame(dict(self.ROWS)), columns=["median"])
-        column = open_frame(answer).column(0).to_numpy()
+        column = open_frame(answer).columns[0].to_numpy()
         np.testing.assert_array_equal(column, values)
         assert column.dtype == np.asarray(values).dtype
 
@@ -347,6 +347,6 @@ class TestWithValue:
             assert type(answer) is type(X)
             frame = open_frame(answer)
             assert frame.names == ["a", "b"]
-            assert frame.column(column).to_list() == [value, value]
-            assert frame.column(1 - column).to_list() == other
-        assert open_frame(X).column(0).to_list() == [1, 2, 3]
+            assert frame.columns[column].to_list() == [value, value]
+            assert frame.columns[1 - column].to_list() == other
+        assert open_frame(X).columns[0].to_list() == [1, 2, 3]

@@ -32,13 +32,13 @@ def test_a_frame_column_by_column(library):
     frame = open_frame(library.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}))
     assert frame.shape == (3, 2)
     assert frame.names == ["a", "b"]
-    assert [frame.column(j).to_list() for j in range(2)] == [[1, 2, 3], ["x", "y", "z"]]
+    assert [frame.columns[j].to_list() for j in range(2)] == [[1, 2, 3], ["x", "y", "z"]]
 
 
 def test_names_of_pandas_repeat_and_are_no_texts():
     frame = open_frame(pd.DataFrame([[1, 2, 3]], columns=["x", "x", 7]))
     assert frame.names == ["x", "x", 7]
-    assert [frame.column(j).to_list() for j in range(3)] == [[1], [2], [3]]
+    assert [frame.columns[j].to_list() for j in range(3)] == [[1], [2], [3]]
 
 
 @pytest.mark.parametrize("library", [pd, pl, arrow])

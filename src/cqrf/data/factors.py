@@ -72,7 +72,8 @@ class Factor:
                 return cls.of_codes(native.cat.codes.to_numpy(), native.cat.categories.tolist())
             if native.dtype == object or getattr(native.dtype, "storage", "") == "python":
                 # Where nothing is missing, pandas reads a text up to its first null character.
-                native = type(native)([*native.tolist(), None], dtype=object)
+                longer = np.append(native.to_numpy(dtype=object), np.array([None]))
+                native = type(native)(longer, dtype=object)
             codes, distinct = native.factorize()
             return cls.of_codes(codes[: len(series)], distinct.tolist())
         chunked = native if series.implementation.is_pyarrow() else series.to_arrow()

@@ -19,6 +19,9 @@ from cqrf.data.sparse import check_sparse
 from cqrf.support.checks import unmask
 from cqrf.support.dataframes import Frame, open_frame, row_labels
 
+# Up to here a loop over the rows takes less time than any library's way to begin.
+_FEW_ROWS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Table:
@@ -173,7 +176,7 @@ def labelled(values: ArrayLike, *, like: Any, columns: Sequence[str]) -> Any:
             f"values must have shape {shape}, for the rows of X and the columns {list(columns)}, "
             f"which must differ; received an array of shape {table.shape}"
         )
-    backend = frame.column(0).implementation
+    backend = frame.columns[0].implementation
     answer = nw.from_numpy(table, schema=list(columns), backend=backend).to_native()
     index = row_labels(like)
     if index is not None:
@@ -255,7 +258,7 @@ def _open_sparse(X: Any) -> Table:
 
 def _of_frame(frame: Frame) -> Table:
     _refuse_empty(frame.shape)
-    series = [frame.column(j) for j in range(frame.shape[1])]
+    series = frame.columns
     is_text = [_is_text(each) for each in series]
 
     def holds_objects(j: int) -> bool:
@@ -267,7 +270,12 @@ def _of_frame(frame: Frame) -> Table:
         return _numbers(series[j], f"column {frame.names[j]!r}")
 
     # Kept: fit asks for the values, and then for their codes.
-    factor = cache(lambda j: Factor.of_series(series[j]))
+    @cache
+    def factor(j: int) -> Factor:
+        if frame.shape[0] <= _FEW_ROWS:
+            return Factor.of_objects(series[j].to_list())
+        return Factor.of_series(series[j])
+
     return Table(
         n_rows=frame.shape[0],
         n_features=frame.shape[1],
@@ -289,15 +297,15 @@ def _is_text(series: nw.Series[Any]) -> bool:
 
 def _numbers(series: nw.Series[Any], label: str) -> NDArray[Any]:
     """Read a series of numbers, where they lie if they lie in an array; missing ones are NaN."""
-    unknown = series.dtype == nw.Unknown
-    if unknown or series.dtype == nw.Boolean or series.dtype.is_numeric():
-        values = series.to_numpy()
+    values: NDArray[Any] = series.to_numpy()
+    if values.dtype.kind == "O":
         # Decimals, booleans of which some are missing, a column of nothing.
-        if values.dtype.kind == "O" and (not unknown or series.is_null().all()):
+        dtype = series.dtype
+        if dtype.is_numeric() or dtype == nw.Boolean or series.is_null().all():
             values = _as_floats(series)
-        if values.dtype.kind in "biuf":
-            return values
-    raise _refuse_dtype(label, series.to_native())
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise _refuse_dtype(label, series.to_native())
+    return values
 
 
 def _as_floats(series: nw.Series[Any]) -> NDArray[np.float64]:

@@ -68,14 +68,14 @@ def _split_pair(y: Any) -> tuple[Any, Any] | None:
         return y[numbers[0]], y[booleans[0]]
     frame = open_frame(y)
     if frame is not None and frame.shape[1] != 1:
-        columns = frame.names
+        names = frame.names
         for name in ("time", "duration"):
-            if len(columns) == 2 and set(columns) == {"event", name}:
-                at = columns.index(name)
-                return frame.column(at).to_native(), frame.column(1 - at).to_native()
+            if len(names) == 2 and set(names) == {"event", name}:
+                at = names.index(name)
+                return frame.columns[at].to_native(), frame.columns[1 - at].to_native()
         raise ValueError(
             "y as a frame must have the two columns 'event' and 'time' (or 'duration'); "
-            f"its columns are {columns}. Surv.from_dataframe(event, time, data) names others."
+            f"its columns are {names}. Surv.from_dataframe(event, time, data) names others."
         )
     return None
 

@@ -85,5 +85,5 @@ class Surv:
                 raise ValueError(
                     f"{argument}={column!r} is not a column of data; its columns are {frame.names}"
                 )
-        events, times = (frame.column(frame.names.index(name)) for name in (event, time))
+        events, times = (frame.columns[frame.names.index(name)] for name in (event, time))
         return Surv.from_arrays(events.to_native(), times.to_native(), str(event), str(time))

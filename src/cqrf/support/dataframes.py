@@ -6,7 +6,6 @@ only come from a library that is imported already.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +28,13 @@ class Frame:
         Rows and columns.
     names : list
         Names of the columns; those of pandas may be no texts, and may repeat.
-    column : callable
-        ``column(j)`` is the series at a position.
+    columns : list of narwhals.Series
+        The columns, in the same order.
     """
 
     shape: tuple[int, int]
     names: list[Any]
-    column: Callable[[int], nw.Series[Any]]
+    columns: list[nw.Series[Any]]
 
 
 def open_frame(data: Any) -> Frame | None:
@@ -51,17 +50,14 @@ def open_frame(data: Any) -> Frame | None:
     Frame or None
         None when `data` is not a data frame.
     """
-    if is_pandas_like_dataframe(data):
-        # By series: narwhals refuses a frame of repeated names.
-        return Frame(
-            data.shape,
-            list(data.columns),
-            lambda j: nw.from_native(data.iloc[:, j], series_only=True),
-        )
     if not is_into_dataframe(data):
         return None
+    if is_pandas_like_dataframe(data) and not data.columns.is_unique:
+        # narwhals refuses a frame of repeated names.
+        columns = [nw.from_native(series, series_only=True) for _, series in data.items()]
+        return Frame(data.shape, list(data.columns), columns)
     frame = nw.from_native(data, eager_only=True)
-    return Frame(frame.shape, frame.columns, lambda j: frame[:, j])
+    return Frame(frame.shape, frame.columns, list(frame.iter_columns()))
 
 
 def open_series(data: Any) -> nw.Series[Any] | None:
