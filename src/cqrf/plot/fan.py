@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.features import find_column
+from cqrf.data.frames import with_value
 from cqrf.plot.style import Display
-from cqrf.support.checks import check_int, check_quantiles, frame_library
+from cqrf.support.checks import check_int, check_quantiles
 from cqrf.support.colours import colour_of_level
+from cqrf.support.dataframes import open_frame
 
 # Rows that the fan is averaged over, at most.
 _MAX_ROWS = 100
@@ -208,15 +210,10 @@ def _grid(forest: Any, X: Any, column: int, resolution: int) -> NDArray[Any]:
 
 def _with_column(X: Any, rows: NDArray[np.int64], column: int, value: Any) -> Any:
     """Rows of X with one value in a column, in X's own container."""
-    library = frame_library(X)
     # A plain Python number or text, which every library knows.
     value = value.item() if isinstance(value, np.generic) else value
-    if library == "pandas":
-        return X.iloc[rows].assign(**{X.columns[column]: value})
-    if library == "polars":
-        import polars as pl
-
-        return X[rows.tolist()].with_columns(pl.lit(value).alias(X.columns[column]))
+    if open_frame(X) is not None:
+        return with_value(X, rows, column, value)
     table = np.asarray(X)[rows]
     # Neither integers nor text of fixed length can take any value.
     table = table.astype(np.float64 if table.dtype.kind in "biuf" else object)
