@@ -1,6 +1,5 @@
 """Scores of censored predictions: against other packages, slow twins, and known laws."""
 
-import doctest
 import warnings
 
 import numpy as np
@@ -19,7 +18,6 @@ from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 from cqrf import Surv, solve_quantiles
 from cqrf.data.outcome import Target
 from cqrf.metrics import (
-    brier,
     brier_score,
     brier_skill_score,
     censored_interval_coverage,
@@ -31,12 +29,8 @@ from cqrf.metrics import (
     d2_censored_pinball_score,
     integrated_brier_score,
     interval_coverage,
-    likelihood,
     pinball_loss,
     quantile_calibration,
-    quantiles,
-    ranking,
-    scorers,
 )
 from cqrf.metrics.horizon import auto_horizon
 
@@ -1080,10 +1074,3 @@ class TestBadInput:
             concordance_index(TIME, TIME, sample_weight=np.zeros(10))
         with pytest.raises(TypeError, match="y_true"):
             pinball_loss(Surv.from_arrays(EVENT, TIME), PREDICTED, LEVELS)
-
-
-def test_examples():
-    parts = [brier, likelihood, quantiles, ranking, scorers]
-    results = [doctest.testmod(part) for part in parts]
-    assert sum(result.attempted for result in results) > 10
-    assert all(result.failed == 0 for result in results)
