@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.features import FeatureEncoder, check_size
-from cqrf.data.frames import is_plain, open_table
+from cqrf.data.frames import is_plain, labelled, open_table
 from cqrf.data.labels import OutcomeLabels
 from cqrf.data.outcome import Target, check_sample_weight, parse_outcome
 from cqrf.growing.grow import MOST_TREES, GrowOptions, grow_trees
@@ -459,6 +459,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         interpolation: str | None = None,
         unreached: str = "clip",
         return_std: Literal[False] = False,
+        as_frame: Literal[False] = False,
     ) -> NDArray[np.float64]: ...
 
     @overload
@@ -470,7 +471,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         conditional_after: float | ArrayLike | None = None,
         interpolation: str | None = None,
         unreached: str = "clip",
-        return_std: bool,
+        return_std: bool = False,
+        as_frame: bool = False,
     ) -> Any: ...
 
     def predict(
@@ -482,6 +484,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         interpolation: str | None = None,
         unreached: str = "clip",
         return_std: bool = False,
+        as_frame: bool = False,
     ) -> Any:
         """Predict quantiles of T.
 
@@ -502,19 +505,27 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         return_std : bool, default=False
             Return standard errors as well; needs a forest with `ci_group_size` of at least 2,
             and no `conditional_after`.
+        as_frame : bool, default=False
+            Return frames of the library that X is of, with a column per level (``q0.5``) and, of
+            pandas, the index of X.
 
         Returns
         -------
-        answers : ndarray of shape (m,) for one level, (m, q) for several, float64
-        std : ndarray of the same shape, float64
+        answers : ndarray of shape (m,) for one level, (m, q) for several, float64, or frame (m, q)
+        std : the same, float64
             If `return_std`. NaN where the data leave the quantile open.
         """
         levels = self._levels(quantiles)
         if check_choice("return_std", return_std, (True, False)) and conditional_after is not None:
             raise ValueError("return_std does not go with conditional_after")
+        check_choice("as_frame", as_frame, (True, False))
         law = self._law(X, conditional_after, keep=return_std)
         answers = law.quantile(levels, interpolation=interpolation, unreached=unreached)
-        return (answers, law.quantile_std(levels)) if return_std else answers
+        found = (answers, law.quantile_std(levels)) if return_std else (answers,)
+        if as_frame:
+            columns = [f"q{level:g}" for level in np.atleast_1d(levels)]
+            found = tuple(labelled(values, like=X, columns=columns) for values in found)
+        return found if return_std else found[0]
 
     def identified(
         self,
