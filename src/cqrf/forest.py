@@ -22,8 +22,9 @@ from cqrf.data.features import FeatureEncoder, check_size
 from cqrf.data.frames import is_plain, labelled, open_table
 from cqrf.data.labels import OutcomeLabels
 from cqrf.data.outcome import Target, check_sample_weight, parse_outcome
-from cqrf.growing.grow import MOST_TREES, GrowOptions, grow_trees
+from cqrf.growing.grow import grow_trees
 from cqrf.growing.leaf_size import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
+from cqrf.growing.options import MOST_TREES, GrowOptions
 from cqrf.growing.trees import Trees
 from cqrf.metrics.ipcw import Scored
 from cqrf.model import scores
