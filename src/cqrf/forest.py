@@ -120,22 +120,21 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
     default_quantiles : float or sequence of float, default=0.5
         What `predict` predicts if it is not told.
     time_resolution : "auto", int or None, default="auto"
-        Largest number of levels into which the time axis is divided to predict quantiles,
-        survival probabilities at given times and restricted means; a level is a run of
-        neighbouring training times. Weights are added up by levels, which is some times faster
-        with many rows, and one by one only around the answers; the probabilities behind these are
-        off by less than 1e-4. Large leaves also keep counts on a grid of times, made by the first
-        prediction, in at most two bytes per row and tree; where they are small, quantiles of up to
-        32,768 rows lose nothing but double precision, as do more than 16 at once of up to 262,144
-        rows in any leaves. None is exact. "auto" is exact up to
-        8,192 rows, and where the leaves of a test point have fewer than 8,192 members in all trees
-        together; else it is 8,192. Everything else is exact in any case: weights, curves as
-        functions, answers out of bag or under a condition, forests with sample weights, other
-        censoring curves than "beran" and ``solver="argmin"``.
+        How exactly quantiles, survival probabilities at given times and restricted means are
+        computed. None: exactly. A number: the training times are divided into at most so many
+        groups of neighbours; weights are added up by group, and one by one only in groups that
+        hold an answer. With many rows that is several times faster, and the probabilities behind
+        the answers are off by less than 1e-4. "auto": exact for up to 8,192 rows, and where the
+        leaves of a test point hold fewer than 8,192 rows in all trees together; otherwise 8,192
+        groups. Always exact are weights, curves as functions, out-of-bag answers, answers given
+        `conditional_after`, and all answers of forests with sample weights, with another
+        censoring curve than "beran" or with ``solver="argmin"``. The first prediction prepares
+        counts that take at most two bytes per row and tree.
     max_bins : int, default=255
-        Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles
-        of so many of them, at equal distances in time order. Of more categories than that, the
-        most frequent keep a bin each and all others share one.
+        Largest number of bins that the values of a feature are divided into. With more than
+        100,000 rows, the cut points are quantiles of 100,000 of them, spread evenly over time.
+        If a feature has more categories, the most frequent ones keep a bin each, and the others
+        share one.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to treat as categories: those of categorical or text type, or the given
         positions, names or mask.

@@ -91,11 +91,12 @@ def grow_trees(
     """
     grower = make_grower(bins, binner, target, options, seed)
     first = 0 if grown is None else len(grown)
-    # Where leaves cannot be many, their members are counted by block as they are filled.
+    # A member's rank is stored modulo 2**15. If there are few leaves, counts of their members per
+    # block of 2**15 ranks tell the rest in less memory than a block number for every member.
     counted = grown is None and counts_are_smaller(
         most_leaves(options, target.n), grower.members_per_tree, target.n
     )
-    # Members are by far the largest arrays: made once, filled batch by batch, never copied.
+    # Members are by far the largest arrays: they are allocated once and filled batch by batch.
     members = Members.zeros(n_trees, grower.members_per_tree, target.n, blocks=not counted)
     parts = _Parts()
     if grown is not None:
@@ -105,7 +106,7 @@ def grow_trees(
     def grow(done: int, count: int) -> None:
         parts.add_batch(*grower.grow(done, count, n_threads, *members.rows(done, done + count)))
 
-    # At the end of a batch threads wait for each other: without a bar to move there is one batch.
+    # Threads wait for each other at the end of a batch, so without a progress bar there is only one.
     batch = None if verbose > 0 else n_trees
     in_batches(
         grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose, batch=batch
