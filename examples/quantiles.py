@@ -18,7 +18,11 @@ print(forest.identified(members, quantiles=[0.1, 0.5, 0.9]))
 print(forest.predict_interval(members, coverage=0.8))
 print(forest.predict_survival_function(members, times=[2, 6, 12]))
 print(forest.predict_rmst(members, horizon=12.0))
-print(forest.predict(members, conditional_after=6.0))
+
+# Several answers about the same rows: leaves are found once, and nothing is solved twice.
+law = forest.distribution(members, conditional_after=6.0)
+print(law.quantile([0.1, 0.5, 0.9]), law.identified([0.1, 0.5, 0.9]))
+print(law.survival([8, 12]), law.mean_residual_life(horizon=12.0))
 
 names = [f"{row.chamber}, entered {row.entry_year}" for row in members.itertuples()]
 curves = SurvivalCurvesDisplay.from_estimator(forest, members, labels=names)

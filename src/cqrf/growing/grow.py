@@ -106,7 +106,7 @@ def grow_trees(
     def grow(done: int, count: int) -> None:
         parts.add_batch(*grower.grow(done, count, n_threads, *members.rows(done, done + count)))
 
-    # Threads wait for each other at the end of a batch, so without a progress bar there is only one.
+    # Threads wait for each other at the end of a batch: without a progress bar there is only one.
     batch = None if verbose > 0 else n_trees
     in_batches(
         grow, first, n_trees, "growing trees", n_threads=n_threads, verbose=verbose, batch=batch
