@@ -338,6 +338,9 @@ class TestControls:
         assert controls[1].value is None
         assert controls[2].low < 0.001
         assert controls[2].high > 0.048
-        for j, control in enumerate(controls):
-            assert f'id="f{j}"' in control.html(j)
+        page = Explorer(forest, "m", None, 1 << 20).page("")
+        kinds = re.findall(r'<input type="(\w+)" id="f\d" ', page)
+        assert kinds == ["hidden", "hidden", "range", "range"]
+        assert 'data-missing="1" checked' in page
+        assert "had one value only" in page
         assert np.isnan(read_row(controls, [1.0, None, 0.01, 3])[0, 1])

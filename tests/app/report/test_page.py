@@ -1,6 +1,8 @@
 """The report: what is on the page, for all kinds of data, and what it warns of."""
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -112,6 +114,7 @@ class TestPage:
         assert shown.startswith("<iframe")
         assert "<script" not in shown
         assert "warnings" in repr(report)
+        assert type(report.html) is str
         assert any("entry_year" in warning for warning in report.warnings)
 
     def test_it_is_repeatable(self, congress):
@@ -184,6 +187,20 @@ class TestPage:
         forest = fitted(data.X, data.time, data.event)
         with pytest.raises(ValueError, match=words):
             forest.report(*change(data.X, data.time, data.event))
+
+    def test_a_missing_extra_is_named_and_notebooks_need_none(self):
+        code = (
+            "import sys; sys.modules.update(jinja2=None, markupsafe=None)\n"
+            "from cqrf import CensoredQuantileForest as Forest\n"
+            "X, y = [[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0]\n"
+            "forest = Forest(3, random_state=0).fit(X, y)\n"
+            "assert 'training rows' in forest._repr_mimebundle_()['text/html']\n"
+            "assert 'weight' in forest.explain([1.0])._repr_html_()\n"
+            "try: forest.report(X, y)\n"
+            "except ImportError as error: print(error)"
+        )
+        said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        assert said.stdout.decode() == "forest.report needs jinja2: pip install 'cqrf[report]'\n"
 
     def test_a_forest_without_out_of_bag_rows(self):
         data = make_aft(100, n_features=5, random_state=0)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.charts import number
+from cqrf.app.report.numerals import number
 from cqrf.forest import CensoredQuantileForest
 from cqrf.model.importance import feature_names
 
@@ -41,38 +40,22 @@ class Control:
     step: float = 0.0
     options: tuple[str, ...] = ()
 
-    def html(self, j: int) -> str:
-        """Write the control of feature j."""
-        name = escape(self.name)
-        missing = ""
-        if self.may_miss and not self.options:
-            missing = (
-                f'<label class="missing"><input type="checkbox" data-missing="{j}"'
-                f"{' checked' if self.value is None else ''}> missing</label>"
-            )
+    @property
+    def is_constant(self) -> bool:
+        """Whether the feature is a number that had one value: then there is nothing to move."""
+        return not self.options and self.step == 0.0
+
+    @property
+    def place(self) -> float:
+        """Where a slider starts; one whose values are all missing, at its lower end."""
+        return self.low if self.value is None else self.value
+
+    @property
+    def shown(self) -> str:
+        """What stands beside the name; a menu shows its option itself."""
         if self.options:
-            gone = f'<option value=""{" selected" if self.value is None else ""}>missing</option>'
-            items = "".join(
-                f'<option value="{k}"{" selected" if k == self.value else ""}>'
-                f"{escape(text)}</option>"
-                for k, text in enumerate(self.options)
-            )
-            box = f'<select id="f{j}" data-feature="{j}">{items}{gone}</select>'
-            shown = ""
-        elif self.step == 0.0:
-            box = f'<input type="hidden" id="f{j}" data-feature="{j}" value="{self.value or 0}">'
-            shown = "had one value only"
-        else:
-            value = self.low if self.value is None else self.value
-            box = (
-                f'<input type="range" id="f{j}" data-feature="{j}" min="{self.low:.10g}" '
-                f'max="{self.high:.10g}" step="{self.step:.10g}" value="{value:.10g}">'
-            )
-            shown = number(value)
-        return (
-            f'<div class="control"><label for="f{j}">{name}</label>'
-            f'<output for="f{j}">{shown}</output>{box}{missing}</div>'
-        )
+            return ""
+        return "had one value only" if self.is_constant else number(self.place)
 
 
 def make_controls(forest: CensoredQuantileForest) -> list[Control]:

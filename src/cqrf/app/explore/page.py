@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,8 +11,9 @@ from numpy.typing import NDArray
 
 from cqrf.app.explore.controls import Control, make_controls, read_row
 from cqrf.app.report.answers import estimation_of
-from cqrf.app.report.charts import bounded
-from cqrf.app.report.html import Table, asset, document, figure
+from cqrf.app.report.markup import Markup, asset, document
+from cqrf.app.report.numerals import bounded
+from cqrf.app.report.parts import CellTable, Figure
 from cqrf.app.report.rows import curve_chart, time_range
 from cqrf.app.report.subject import SHOWN
 from cqrf.app.tables import Dialect, Limits
@@ -136,7 +134,7 @@ class Explorer:
             bounded(float(time), bool(known), words)
             for time, known in zip(quantiles[0], identified[0], strict=True)
         ]
-        table = Table(
+        table = CellTable(
             "Numbers",
             (words.share, self.name),
             [(f"{level:.0%}", text) for level, text in sorted(zip(levels, times, strict=True))],
@@ -147,7 +145,7 @@ class Explorer:
             "data do not reach further."
         )
         return {
-            "figure": figure(chart, caption, table),
+            "figure": Figure(chart, caption, table).html(),
             "tiles": [
                 {"name": words.row_tile.format(self.name, f"{level:.0%}"), "value": text}
                 for level, text in zip(SHOWN, times[:3], strict=True)
@@ -161,32 +159,15 @@ class Explorer:
         """Write the page."""
         start = [control.value for control in self.controls]
         first = self.answer({"values": start})
-        controls = "".join(control.html(j) for j, control in enumerate(self.controls))
-        tiles = "".join(
-            f"<div><b>{escape(tile['value'])}</b><span>{escape(tile['name'])}</span></div>"
-            for tile in first["tiles"]
+        return document(
+            "explore/page.html",
+            self.title,
+            nonce,
+            intro=self.words.row_intro,
+            tiles=first["tiles"],
+            figure=Markup(first["figure"]),
+            controls=self.controls,
+            max_upload=self.max_upload,
+            limits=self.limits,
+            explore_script=asset("cqrf.app.explore", "explore.js"),
         )
-        settings = json.dumps({"maxUpload": self.max_upload}).replace("<", "\\u003c")
-        body = f"""<main class="explore"><h1>{escape(self.title)}</h1>
-<p>{escape(self.words.row_intro)}</p>
-<div class="columns">
-<div class="answer"><div class="tiles" id="tiles" aria-live="polite">{tiles}</div>
-<div id="figure">{first["figure"]}</div></div>
-<form id="row" autocomplete="off"><div class="buttons">
-<button type="button" id="pin">Pin this curve</button>
-<button type="reset" id="reset">Start again</button></div>{controls}</form>
-</div>
-<section><h2>Score a table</h2>
-<p>A CSV, Parquet or Feather file with the columns of the model, up to
-{self.max_upload // 2**20} MB ({self.limits.n_bytes // 2**20} MB when decompressed) and
-{self.limits.n_rows:,} rows. It stays on this computer; <code>cqrf predict</code> takes tables of
-any size.</p>
-<p><input type="file" id="file" aria-label="Table to score"></p>
-<p id="message" role="alert"></p><div id="preview"></div></section>
-</main>"""
-        script = (
-            asset("chart.js")
-            + f"\nconst settings = {settings};\n"
-            + files("cqrf.app.explore").joinpath("assets", "explore.js").read_text(encoding="utf-8")
-        )
-        return document(self.title, body, script=script, nonce=nonce)

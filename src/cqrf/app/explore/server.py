@@ -16,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 
 from cqrf.app.explore.page import Explorer
-from cqrf.app.report.charts import number
-from cqrf.app.report.html import Table
+from cqrf.app.report.numerals import number
+from cqrf.app.report.parts import CellTable
 from cqrf.app.tables import TableTooLarge, open_table, spreadsheet_safe
 from cqrf.app.tables.answering import Question, answers
 from cqrf.app.tables.writing import text_writer
@@ -229,7 +229,7 @@ def _preview(block: dict[str, Any], name: str) -> str:
         [str(k + 1), *(_cell(block[key][k]) for key in columns)]
         for k in range(min(_PREVIEW, len(block[columns[0]])))
     ]
-    return Table(f"First rows of {name}", ["row", *columns], lines).html()
+    return CellTable(f"First rows of {name}", ["row", *columns], lines).html()
 
 
 def _cell(value: Any) -> str:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cqrf.app.report.charts import number, percent
 from cqrf.app.report.cox import Cox, design
-from cqrf.app.report.html import Section, paragraph
+from cqrf.app.report.numerals import number, percent
+from cqrf.app.report.parts import Chapter, Paragraph, Part
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.data.outcome import Target
 
@@ -41,6 +40,16 @@ class Caution:
     text: str
 
 
+@dataclass(frozen=True)
+class CautionList(Part):
+    """Cautions one below the other, with a heading if it is not empty."""
+
+    macro: ClassVar = "caution_list"
+
+    heading: str
+    cautions: list[Caution]
+
+
 def find_cautions(subject: Subject) -> list[Caution]:
     """Look for everything that may mislead."""
     found = [
@@ -58,23 +67,16 @@ def find_cautions(subject: Subject) -> list[Caution]:
     return sorted(found, key=lambda caution: ["good", "warning", "note"].index(caution.kind))
 
 
-def cautions_section(cautions: list[Caution]) -> Section:
+def cautions_chapter(cautions: list[Caution]) -> Chapter:
     """Write warnings first, then, apart from them, notes."""
     notes = [caution for caution in cautions if caution.kind == "note"]
-    parts = [_items([caution for caution in cautions if caution.kind != "note"])]
+    parts = [CautionList("", [caution for caution in cautions if caution.kind != "note"])]
     if notes:
-        parts += ["<h3>Notes</h3>", _items(notes)]
-    return Section("warnings", "Warnings", parts)
+        parts.append(CautionList("Notes", notes))
+    return Chapter("warnings", "Warnings", parts)
 
 
-def _items(cautions: list[Caution]) -> str:
-    items = "".join(
-        f'<li class="{c.kind}"><b>{escape(c.title)}</b>{escape(c.text)}</li>' for c in cautions
-    )
-    return f'<ul class="cautions">{items}</ul>'
-
-
-def assumptions_section(subject: Subject) -> Section:
+def assumptions_chapter(subject: Subject) -> Chapter:
     """Say what is taken for granted."""
     texts = [
         "Rows are independent of each other. If several rows belong to one person or machine, "
@@ -85,7 +87,7 @@ def assumptions_section(subject: Subject) -> Section:
         "The future is like the data: the same kind of rows, measured in the same way.",
         "Effects and importance describe the forest's predictions. They are not causes.",
     ]
-    return Section("assumptions", "What is assumed", [paragraph(text) for text in texts])
+    return Chapter("assumptions", "What is assumed", [Paragraph(text) for text in texts])
 
 
 def _few_events(subject: Subject) -> Iterator[Caution]:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.app.report.answers import estimation_of
-from cqrf.app.report.charts import Axis, Chart, bounded, number, percent, plus_minus
-from cqrf.app.report.html import Section, Table, figure, grid, paragraph
+from cqrf.app.report.charts import Axis, Chart
+from cqrf.app.report.numerals import bounded, number, percent, plus_minus
+from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Headed, Paragraph, Part
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject
 from cqrf.model.importance import Importance
 from cqrf.support.colours import BLUE
@@ -117,7 +117,7 @@ def _first_below(times: Array, curve: Array, level: float) -> float:
     return float(times[k - 1] + part * (times[k] - times[k - 1]))
 
 
-def importance_section(subject: Subject, importance: Importance) -> Section:
+def importance_chapter(subject: Subject, importance: Importance) -> Chapter:
     """Features by importance, with error bars."""
     mean, error = importance.mean, importance.std_error
     order = np.argsort(-mean, kind="stable")
@@ -134,24 +134,25 @@ def importance_section(subject: Subject, importance: Importance) -> Section:
         height=70 + 24 * len(drawn),
         names=[subject.names[j] for j in drawn],
     )
-    chart.rule(x=0.0)
+    chart.rule(0.0)
     for k, j in enumerate(drawn):
         tip = f"{subject.names[j]}\n{plus_minus(mean[j], 2 * error[j], percent)}"
         chart.dot(float(mean[j]), len(drawn) - k - 0.5, BLUE, tip, error_x=float(2 * error[j]))
     rows = [(subject.names[j], plus_minus(mean[j], error[j], percent)) for j in order]
-    table = Table("Numbers: importance ± standard error", ("feature", "score lost"), rows)
+    table = CellTable("Numbers: importance ± standard error", ("feature", "score lost"), rows)
     caption = (
         "How much of Kaplan-Meier's integrated Brier score is lost, out-of-bag and "
         f"{subject.how_far}, when a feature is shuffled; bars are two standard errors. Features "
         "that say the same thing share their importance."
     )
-    return Section("importance", "Which features matter", [grid([figure(chart, caption, table)])])
+    figures = Figures([Figure(chart, caption, table)])
+    return Chapter("importance", "Which features matter", [figures])
 
 
-def effects_section(subject: Subject, effects: list[Effect]) -> Section:
+def effects_chapter(subject: Subject, effects: list[Effect]) -> Chapter:
     """Draw what each feature does to the times."""
-    parts = [
-        paragraph(
+    parts: list[Part] = [
+        Paragraph(
             "Each chart gives everybody the same value of one feature and shows "
             f"{subject.words.effect.format(subject.time_name)}, all else as "
             "it is. It tells what the forest has learned, not what would happen if the feature "
@@ -160,13 +161,13 @@ def effects_section(subject: Subject, effects: list[Effect]) -> Section:
     ]
     finite = np.concatenate([e.times.ravel() for e in effects]) if effects else np.array([])
     draw = partial(_draw, subject, Axis.around(subject.time_name, finite, zero=not subject.left))
-    parts.append(grid([draw(effect) for effect in effects if len(effect.values)]))
+    parts.append(Figures([draw(effect) for effect in effects if len(effect.values)]))
     if subject.p > _MAX_DRAWN:
-        parts.append(paragraph(f"The {_MAX_DRAWN} most important of {subject.p} are shown."))
-    return Section("effects", "What each feature does", parts)
+        parts.append(Paragraph(f"The {_MAX_DRAWN} most important of {subject.p} are shown."))
+    return Chapter("effects", "What each feature does", parts)
 
 
-def _draw(subject: Subject, y: Axis, effect: Effect) -> str:
+def _draw(subject: Subject, y: Axis, effect: Effect) -> Headed:
     j, name = effect.feature, subject.names[effect.feature]
     reached = ~np.isnan(effect.times)
     cells = [subject.cell(j, value) for value in effect.values]
@@ -188,11 +189,10 @@ def _draw(subject: Subject, y: Axis, effect: Effect) -> str:
         (cell, *(_effect_text(subject, t) for t in times), f"{count:,}")
         for cell, times, count in zip(cells, effect.times, effect.counts, strict=True)
     ]
-    table = Table(f"Numbers: {name}", (name, "10%", "50%", "90%", "rows near"), rows)
-    heading = f"<h3>{escape(name)}</h3>"
+    table = CellTable(f"Numbers: {name}", (name, "10%", "50%", "90%", "rows near"), rows)
     bound = _effect_text(subject, np.nan)
     caption = "" if reached.all() else f"Where a line or a point is missing, it lies {bound}."
-    return f"<div>{heading}{figure(chart, caption, table)}</div>"
+    return Headed(name, Figure(chart, caption, table))
 
 
 def _draw_categories(subject: Subject, y: Axis, effect: Effect, cells: list[str]) -> Chart:

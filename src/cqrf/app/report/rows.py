@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.app.report.answers import estimation_of
-from cqrf.app.report.charts import GREY, Axis, Chart, bounded, number, percent
-from cqrf.app.report.html import Section, Table, figure, paragraph
+from cqrf.app.report.charts import GREY, Axis, Chart
+from cqrf.app.report.numerals import bounded, number, percent
+from cqrf.app.report.parts import CellTable, Chapter, Figure, Paragraph, Part
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
@@ -81,7 +82,7 @@ def portray(subject: Subject, rows: list[int]) -> list[Portrait]:
     ]
 
 
-def rows_section(subject: Subject, portraits: list[Portrait]) -> Section:
+def rows_chapter(subject: Subject, portraits: list[Portrait]) -> Chapter:
     """Show rows one by one."""
     intro = (
         "The prediction for a row is made of training rows that are like it, each with a weight. "
@@ -89,8 +90,8 @@ def rows_section(subject: Subject, portraits: list[Portrait]) -> Section:
     )
     if subject.is_training:
         intro += " A row has no weight in its own prediction."
-    parts = [paragraph(intro), *(_row(subject, portrait) for portrait in portraits)]
-    return Section("rows", "Row by row", parts)
+    parts: list[Part] = [Paragraph(intro), *(_row(subject, portrait) for portrait in portraits)]
+    return Chapter("rows", "Row by row", parts)
 
 
 def curve_chart(
@@ -156,7 +157,19 @@ def overall_curve(subject: Subject) -> StepFunction:
     return curve
 
 
-def _row(subject: Subject, portrait: Portrait) -> str:
+@dataclass(frozen=True)
+class RowView(Part):
+    """What the page shows of one row."""
+
+    macro: ClassVar = "row_view"
+
+    heading: str
+    features: str
+    figure: Figure
+    table: CellTable
+
+
+def _row(subject: Subject, portrait: Portrait) -> RowView:
     i = portrait.row
     seen = bool(subject.event[i])
     words = subject.words
@@ -174,7 +187,7 @@ def _row(subject: Subject, portrait: Portrait) -> str:
         high,
         words=words,
     )
-    chart.rule(x=float(subject.time[i]), label=words.event if seen else words.censored)
+    chart.rule(float(subject.time[i]), words.event if seen else words.censored)
     times = ", ".join(
         f"{level:.0%}: {bounded(float(value), bool(known), words)}"
         for level, value, known in zip(SHOWN, portrait.quantiles, portrait.identified, strict=True)
@@ -184,18 +197,14 @@ def _row(subject: Subject, portrait: Portrait) -> str:
     behind = behind[portrait.weights[behind] > 0.0]
     features = _by_importance(subject)[:8]
     lines = [_neighbour(subject, j, portrait, time, event, features) for j in behind]
-    table = Table(
+    table = CellTable(
         f"Training rows behind it, first of about {effective:.0f}",
         ("row", "weight", subject.time_name, "", *(subject.names[j] for j in features)),
         lines,
     )
     own = "; ".join(f"{subject.names[j]} {subject.cell(j, subject.matrix[i, j])}" for j in features)
     caption = f"Predicted {subject.time_name}: {times}. Observed: {outcome}."
-    return (
-        f'<div class="row"><h3>Row {i + 1}</h3><p class="quiet">{escape(own)}</p>'
-        f'<div class="figures">{figure(chart, caption)}<div><h4>{escape(table.caption)}</h4>'
-        f"{table.html()}</div></div></div>"
-    )
+    return RowView(f"Row {i + 1}", own, Figure(chart, caption), table)
 
 
 def _by_importance(subject: Subject) -> list[int]:

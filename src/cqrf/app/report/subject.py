@@ -18,8 +18,8 @@ from cqrf.app.report.answers import (
     predicted,
     share_trained_on,
 )
-from cqrf.app.report.charts import number
 from cqrf.app.report.cox import cross_fitted, design
+from cqrf.app.report.numerals import number
 from cqrf.app.report.scores import Scores, kaplan_meier, score
 from cqrf.data.outcome import Target, marginal_curves, parse_outcome
 from cqrf.forest import CensoredQuantileForest
