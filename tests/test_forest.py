@@ -618,7 +618,7 @@ class TestOutOfBag:
     def weights(model, sample_weight):
         """Slow twin (n, n): trees that drew the row, and the row itself, are left out."""
         n, n_trees = model.apply(X).shape
-        options, trees = model._options, model.trees_
+        options, trees = model.model_.options, model.trees_
         w = np.zeros((n, n))
         n_counted = np.zeros(n)
         leaves = model.apply(X)
@@ -842,13 +842,17 @@ class TestScore:
     def test_out_of_bag(self):
         model = fitted(max_samples=0.6)
         times = scoring_times(model.target_, model.horizon_)
-        survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
+        survival = model.target_.by_row(
+            model.oob_distribution().estimation.curve("survival", times), np.nan
+        )
         assert np.isfinite(survival).all()
         own = np.arange(120)
         expected = slow_score(model, survival, TIME, EVENT, own=own)
         np.testing.assert_allclose(model.oob_score(), expected, rtol=1e-11)
         cut = scoring_times(model.target_, 3.0)
-        survival = model.target_.by_row(model._oob_estimation().curve("survival", cut), np.nan)
+        survival = model.target_.by_row(
+            model.oob_distribution().estimation.curve("survival", cut), np.nan
+        )
         np.testing.assert_allclose(
             model.oob_score(horizon=3.0),
             slow_score(model, survival, TIME, EVENT, horizon=3.0, own=own),
@@ -863,7 +867,9 @@ class TestScore:
         model = CensoredQuantileForest(**(SMALL | {"max_samples": 0.6, "n_estimators": 4}))
         model.fit(X, TIME, EVENT, sample_weight=s)
         times = scoring_times(model.target_, model.horizon_)
-        survival = model.target_.by_row(model._oob_estimation().curve("survival", times), np.nan)
+        survival = model.target_.by_row(
+            model.oob_distribution().estimation.curve("survival", times), np.nan
+        )
         kept = ~np.isnan(survival[:, 0])
         assert 60 < kept.sum() < 119
         rows = survival[kept], TIME[kept], EVENT[kept], s[kept]
@@ -1184,8 +1190,8 @@ class TestCategories:
         numeric = CensoredQuantileForest(**SMALL).fit(codes, time, event)
         model = CensoredQuantileForest(**SMALL, categorical_features=chosen)
         model.fit(codes, time, event)
-        assert model._encoder.is_categorical.tolist() == [1, 0]
-        assert numeric._encoder.is_categorical.tolist() == [0, 0]
+        assert model.model_.encoder.is_categorical.tolist() == [1, 0]
+        assert numeric.model_.encoder.is_categorical.tolist() == [0, 0]
 
     def test_one_split_parts_categories_that_no_threshold_can(self):
         letter, _, time, event = categorical_sample()

@@ -91,7 +91,7 @@ def test_fit(criterion):
     for n_jobs in (1, 2, 3, 8, -1, None):
         other = fitted(criterion=criterion, n_jobs=n_jobs)
         assert_same_trees(serial, other)
-        np.testing.assert_array_equal(serial._bins, other._bins)
+        np.testing.assert_array_equal(serial.model_.bins, other.model_.bins)
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -111,7 +111,7 @@ def test_fit_and_predictions(sampling):
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_blocks(curve):
-    estimation = fitted(censoring_curve=curve)._estimation(X_TEST)
+    estimation = fitted(censoring_curve=curve).distribution(X_TEST).estimation
     grid = np.array([2.0, 0.1, 1.0, 9.0])
 
     def answers(**changes):
@@ -155,7 +155,7 @@ def test_eight_threads_ask_one_forest(curve, n_jobs):
     forest = fitted(censoring_curve=curve, n_jobs=n_jobs)
     serial = everything(forest)
     # As if it had just been fitted or loaded: the engine's objects are made by whoever comes first.
-    for record in (forest.trees_, forest.target_, forest._binner):
+    for record in (forest.trees_, forest.target_, forest.model_.binner):
         record.__dict__.pop("engine", None)
     start = threading.Barrier(8)
 

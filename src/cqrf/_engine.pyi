@@ -156,7 +156,11 @@ class Censoring:
 class Weights:
     @staticmethod
     def of_forest(
-        forest: Forest, target: Target, bins: NDArray[np.uint8], resolution: int = 0
+        forest: Forest,
+        target: Target,
+        bins: NDArray[np.uint8],
+        resolution: int = 0,
+        leaves: NDArray[np.int32] | None = None,
     ) -> Weights: ...
     @staticmethod
     def out_of_bag(

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-import cqrf._answers
+import cqrf.forest
 from cqrf import CensoredQuantileForest
 
 NAN = np.nan
@@ -89,8 +89,8 @@ def answers(forest, X):
 def assert_same_forest(one, other):
     for name in (field.name for field in dataclasses.fields(one.trees_)):
         np.testing.assert_array_equal(getattr(one.trees_, name), getattr(other.trees_, name))
-    np.testing.assert_array_equal(one._bins, other._bins, strict=True)
-    np.testing.assert_array_equal(one._binner.cuts, other._binner.cuts, strict=True)
+    np.testing.assert_array_equal(one.model_.bins, other.model_.bins, strict=True)
+    np.testing.assert_array_equal(one.model_.binner.cuts, other.model_.binner.cuts, strict=True)
 
 
 def assert_same_answers(one, other):
@@ -168,8 +168,8 @@ class TestFastPath:
         def validate(*_, **__):
             raise AssertionError("scikit-learn's validation was called")
 
-        monkeypatch.setattr(cqrf._answers, "validate_data", validate)
-        monkeypatch.setattr(cqrf._answers, "check_is_fitted", validate)
+        monkeypatch.setattr(cqrf.forest, "validate_data", validate)
+        monkeypatch.setattr(cqrf.forest, "check_is_fitted", validate)
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
     def test_is_taken_and_changes_nothing(self, dtype, no_validation, monkeypatch):
@@ -227,8 +227,8 @@ class TestManyCategories:
         X = self.frame(library, self.CODES)
         forest = fit(X, np.ones(self.N) + self.CODES, None, max_bins=max_bins)
         count = np.bincount(self.CODES, minlength=600)
-        features = forest._encode(self.frame(library, np.arange(600)))
-        bins = forest._binner.bin(features, None, 1)[:, 0]
+        features = forest.encode(self.frame(library, np.arange(600)))
+        bins = forest.model_.binner.bin(features, None, 1)[:, 0]
         # Frequent first, in their own order where equally frequent.
         order = [k for k in np.argsort(-count, kind="stable") if count[k] > 0]
         assert len(order) > max_bins

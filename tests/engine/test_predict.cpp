@@ -307,6 +307,23 @@ TEST(rows_that_are_alike_follow_each_other) {
   CHECK(ForestSource(model.forest, model.target, few).order() == in_given_order(20));
 }
 
+TEST(predict_with_leaves_found_before) {
+  const Model model;
+  const std::size_t trees = model.forest.n_trees();
+  std::vector<LeafId> leaves(Model::kTestRows * trees);
+  for (std::size_t row = 0; row < Model::kTestRows; ++row)
+    for (std::size_t t = 0; t < trees; ++t)
+      leaves[row * trees + t] =
+          model.leaf_of(t, model.test_bins.data() + row * model.forest.n_features());
+  const ForestSource finding(model.forest, model.target, model.test_bins);
+  const ForestSource knowing(model.forest, model.target, model.test_bins, leaves);
+  CHECK(knowing.order() == finding.order());
+  CHECK(quantiles(knowing, model.target, {}, 16, 2) == quantiles(finding, model.target, {}, 16, 2));
+  // They are believed: those of other rows have other answers.
+  std::rotate(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(trees), leaves.end());
+  CHECK(quantiles(knowing, model.target, {}, 16, 2) != quantiles(finding, model.target, {}, 16, 2));
+}
+
 TEST(predict_no_rows) {
   const Model model;
   const ForestSource source(model.forest, model.target, {});

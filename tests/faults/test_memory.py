@@ -69,7 +69,7 @@ def fit(**parameters):
 
 def save_and_load():
     old.save(folder + "/model.cqrf")
-    return CensoredQuantileForest.load(folder + "/model.cqrf")._bins
+    return CensoredQuantileForest.load(folder + "/model.cqrf").model_.bins
 
 large = CensoredQuantileForest(
     20, min_samples_leaf=500, time_resolution=3_000, n_jobs=n_jobs, random_state=0

@@ -209,7 +209,7 @@ def assert_sound(forest, X):
     assert np.isfinite(target.times).all()
     assert np.array_equal(np.unique(target.time_index), np.arange(len(target.times)))
     assert len(set(target.order.tolist())) == n <= target.n_rows
-    assert (forest._bins <= trees.missing).all()
+    assert (forest.model_.bins <= trees.missing).all()
     ranks = trees.ranks()
     for t in range(len(trees)):
         nodes = trees.nodes[trees.node_offset[t] : trees.node_offset[t + 1]]
@@ -288,7 +288,7 @@ def test_mutants_are_refused_or_sound(drafts, kind, tmp_path):
             assert_sound(forest, known)
             # Not of many rows: every one of them would be answered.
             if not large and (
-                forest._options.replace or forest._options.n_draws < forest.target_.n
+                forest.model_.options.replace or forest.model_.options.n_draws < forest.target_.n
             ):
                 forest.oob_predict()
         except Exception as error:

@@ -111,7 +111,7 @@ def all_trees(forest):
 
 def drawn(forest, index):
     """How often a tree drew every rank."""
-    options = forest._options
+    options = forest.model_.options
     return _engine.sample_counts(
         forest.trees_.seed, index, forest.target_.n, options.n_draws, options.replace
     )
@@ -130,7 +130,7 @@ class TestRouting:
         for tree in all_trees(forest):
             np.testing.assert_array_equal(np.sort(tree.members), np.arange(n))
             leaves = []
-            for node, _, here in tree.walk(forest._bins, np.arange(n)):
+            for node, _, here in tree.walk(forest.model_.bins, np.arange(n)):
                 if tree.is_leaf(node):
                     leaf = tree.leaf(node)
                     leaves.append(leaf)
@@ -145,7 +145,7 @@ class TestRouting:
         # Values and categories that training has not seen.
         X[::5, 3] = 99
         X[::7, 0] = NAN
-        bins = forest._binner.bin(forest._encoder.encode(X), None, 1)
+        bins = forest.model_.binner.bin(forest.model_.encoder.encode(X), None, 1)
         leaves = forest.apply(X)
         for index, tree in enumerate(all_trees(forest)):
             for node, _, here in tree.walk(bins, np.arange(len(X))):
@@ -176,7 +176,7 @@ class TestSizes:
             smallest = math.inf
             for index, tree in enumerate(all_trees(forest)):
                 in_bag = np.flatnonzero(drawn(forest, index))
-                for node, _, here in tree.walk(forest._bins, in_bag):
+                for node, _, here in tree.walk(forest.model_.bins, in_bag):
                     if tree.is_leaf(node):
                         smallest = min(smallest, len(here))
                     else:
@@ -189,7 +189,7 @@ class TestSizes:
     def test_depth(self, criterion, depth):
         forest = grow_mixed(criterion=criterion, max_depth=depth, min_samples_leaf=1)
         for tree in all_trees(forest):
-            depths = [at for _, at, _ in tree.walk(forest._bins, np.arange(forest.target_.n))]
+            depths = [at for _, at, _ in tree.walk(forest.model_.bins, np.arange(forest.target_.n))]
             assert max(depths) == depth
 
     def test_fractions_are_rounded_up(self):
@@ -231,11 +231,11 @@ class TestHonest:
             assert len(filling) == len(in_bag) - len(in_bag) // 2
             assert (np.diff(tree.start) > 0).all()
             growing = np.setdiff1d(in_bag, filling)
-            for node, _, here in tree.walk(forest._bins, np.sort(filling)):
+            for node, _, here in tree.walk(forest.model_.bins, np.sort(filling)):
                 if tree.is_leaf(node):
                     np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)
             # Pruning hands the rows of a pruned side on: sides only become larger.
-            for node, _, here in tree.walk(forest._bins, growing):
+            for node, _, here in tree.walk(forest.model_.bins, growing):
                 if tree.is_leaf(node) and node > 0:
                     assert len(here) >= 2
             halves.append(tuple(filling))
@@ -359,7 +359,7 @@ def assert_best(forest, X, time, event, weight, criterion, splits, min_leaf, sam
         for left in splits(column)
         if np.ndim(left) and min(left[in_bag].sum(), (~left)[in_bag].sum()) >= min_leaf
     ]
-    bins = forest._binner.bin(forest._encoder.encode(X), None, 1)
+    bins = forest.model_.binner.bin(forest.model_.encoder.encode(X), None, 1)
     tree = Tree(forest, 0)
     assert not tree.is_leaf(0)
     chosen = tree.goes_left(0, bins)
@@ -476,7 +476,7 @@ class TestBestSplit:
             late = rng.permutation([True, True, False, False, False])
             time = np.where(late[X[:, 0].astype(int)], 10.0, 1.0) + rng.uniform(size=90)
             forest = self.stump(X, time, None, "quantile", 1, categorical_features=[0])
-            bins = forest._binner.bin(forest._encoder.encode(X), None, 1)
+            bins = forest.model_.binner.bin(forest.model_.encoder.encode(X), None, 1)
             left = Tree(forest, 0).goes_left(0, bins)
             assert len(np.unique(time[left] > 5)) == 1
             assert len(np.unique(time[~left] > 5)) == 1
@@ -496,7 +496,7 @@ class TestBestSplit:
         )
         tree = Tree(forest, 0)
         n_inner = 0
-        for node, _, here in tree.walk(forest._bins, np.arange(150)):
+        for node, _, here in tree.walk(forest.model_.bins, np.arange(150)):
             if tree.is_leaf(node):
                 continue
             n_inner += 1
@@ -509,7 +509,9 @@ class TestBestSplit:
                 for left in numeric_splits(column)
                 if min(left.sum(), (~left).sum()) >= 10
             )
-            chosen = gain(labels, np.ones(len(rows)), tree.goes_left(node, forest._bins[here]))
+            chosen = gain(
+                labels, np.ones(len(rows)), tree.goes_left(node, forest.model_.bins[here])
+            )
             assert chosen >= best * (1 - precision(criterion))
         assert n_inner > 3
 
@@ -553,13 +555,13 @@ class TestRandomCuts:
         n_ended_early = 0
         for index, tree in enumerate(all_trees(forest)):
             in_bag = np.flatnonzero(drawn(forest, index))
-            for node, _, here in tree.walk(forest._bins, in_bag):
+            for node, _, here in tree.walk(forest.model_.bins, in_bag):
                 if not tree.is_leaf(node) or len(here) < 2 * min_leaf:
                     continue
                 n_ended_early += 1
                 alike = len(np.unique(forest.target_.time_index[here])) == 1
                 assert alike or not any(
-                    some_cut_exists(forest._bins[here, j], tree.missing[j], False, min_leaf)
+                    some_cut_exists(forest.model_.bins[here, j], tree.missing[j], False, min_leaf)
                     for j in range(4)
                 )
         # There are such nodes, so that the test is one.
@@ -629,7 +631,7 @@ class TestRandomCuts:
                 n_estimators=300,
                 min_samples_leaf=1,
             )
-            bins = forest._binner.bin(forest._encoder.encode(column), None, 1)
+            bins = forest.model_.binner.bin(forest.model_.encoder.encode(column), None, 1)
             gains.append(
                 np.mean([gain(time, np.ones(200), t.goes_left(0, bins)) for t in all_trees(forest)])
             )
@@ -667,7 +669,7 @@ class TestMaxFeatures:
             n_estimators=1000,
             min_samples_leaf=1,
         )
-        assert forest._options.max_features == expected
+        assert forest.model_.options.max_features == expected
         roots = forest.trees_.nodes[forest.trees_.node_offset[:-1], 1]
         taken = int((roots == 0).sum())
         assert stats.binomtest(taken, 1000, expected / 10).pvalue > RARE
@@ -738,7 +740,7 @@ class TestManyFeatures:
             min_samples_leaf=8,
         )
         for tree in all_trees(forest):
-            for node, _, here in tree.walk(forest._bins, np.arange(150)):
+            for node, _, here in tree.walk(forest.model_.bins, np.arange(150)):
                 assert len(here) >= 8
                 if tree.is_leaf(node):
                     np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)
@@ -762,7 +764,7 @@ class TestManyFeatures:
         )
         for index, tree in enumerate(all_trees(forest)):
             in_bag = drawn(forest, index) > 0
-            for node, _, here in tree.walk(forest._bins, np.arange(150)):
+            for node, _, here in tree.walk(forest.model_.bins, np.arange(150)):
                 assert in_bag[here].sum() >= 4
                 if tree.is_leaf(node):
                     np.testing.assert_array_equal(tree.leaf_members(tree.leaf(node)), here)

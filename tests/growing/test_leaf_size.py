@@ -83,10 +83,10 @@ def out_of_bag_weights(forest):
     weights = _engine.Weights.out_of_bag(
         forest.trees_.engine,
         target.engine,
-        forest._bins,
+        forest.model_.bins,
         forest.trees_.seed,
-        forest._options.n_draws,
-        forest._options.replace,
+        forest.model_.options.n_draws,
+        forest.model_.options.replace,
     )
     indptr, indices, values = weights.matrix(1, 64)
     return sparse.csr_array((values, indices, indptr), shape=(target.n, target.n_rows)).toarray()
@@ -124,7 +124,7 @@ def assert_path_is_slow(X, time, event=None, sample_weight=None, ranks=None, **p
     forest = fit(X, time, event, sample_weight, **parameters)
     path, target = forest.leaf_size_path_, forest.target_
     event = np.ones(len(time), dtype=bool) if event is None else event
-    n_draws = drawn = forest._options.n_draws
+    n_draws = drawn = forest.model_.options.n_draws
     if not parameters.get("bootstrap"):
         drawn = min(n_draws, math.ceil(0.632 * target.n))
     grid = list(leaf_size._grid(drawn))
@@ -493,14 +493,14 @@ class TestExtrapolation:
         monkeypatch.setattr(leaf_size, "_leaf_size_path", spy)
         forest = fit_aft(1600, **options)
         (n, draws, large), (n_small, draws_small, small) = seen
-        share = forest._options.n_draws / 1600
+        share = forest.model_.options.n_draws / 1600
         assert (n, draws) == (400, round(400 * share))
         assert (n_small, draws_small) == (50, round(50 * share))
         rate = min(max(math.log(large.best / small.best, 8), 0.2), 0.9)
         path = forest.leaf_size_path_
         np.testing.assert_array_equal(path.size[:-1], np.rint(large.size[:-1] * 4**rate))
         # The last one still grows no tree beyond its root.
-        assert path.size[-1] > forest._options.n_draws
+        assert path.size[-1] > forest.model_.options.n_draws
         np.testing.assert_array_equal(path.loss, large.loss)
         np.testing.assert_array_equal(path.std_error, large.std_error)
         assert forest.min_samples_split_ == path.best

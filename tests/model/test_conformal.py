@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from cqrf import CensoredQuantileForest, Surv
 from cqrf.datasets import make_aft, make_sine
+from cqrf.solving.options import AnswerOptions
 
 TRAIN = make_aft(150, random_state=0)
 HELD_OUT = make_aft(120, rate=0.15, random_state=1)
@@ -78,7 +79,9 @@ def test_calibration_is_that_of_the_formula(curve):
     forest = grow(censoring_curve=curve)
     data = make_aft(30, rate=0.15, random_state=5)
     forest.calibrate(data.X, data.time, data.event)
-    assert_of_the_formula(forest.calibration_, forest._estimation(data.X), data.time, data.event)
+    assert_of_the_formula(
+        forest.calibration_, forest.distribution(data.X).estimation, data.time, data.event
+    )
     assert not forest.calibration_.out_of_bag
 
 
@@ -86,16 +89,18 @@ def test_calibration_is_that_of_the_formula(curve):
 def test_rows_that_every_tree_has_drawn_do_not_count(curve):
     data = make_aft(60, rate=0.15, random_state=5)
     forest = grow(data, n_trees=15, censoring_curve=curve).calibrate()
-    target, estimation = forest.target_, forest._oob_estimation()
+    target, estimation = forest.target_, forest.oob_distribution().estimation
     known = np.flatnonzero([len(s.x) > 0 for s in estimation.survival_functions()])
     assert 30 < len(known) < 60
     # Those alone, as rows of their own.
     weights = estimation.weights.permuted(
         np.zeros(1, dtype=np.uint8), known.astype(np.uint32), known.astype(np.uint32)
     )
-    points = None if forest._kernel is None else forest._kernel.points[known]
+    points = None if forest.model_.kernel is None else forest.model_.kernel.points[known]
     time, event = target.times[target.time_index][known], target.event[known] == 1
-    assert_of_the_formula(forest.calibration_, forest._with_censoring(weights, points), time, event)
+    options = AnswerOptions.from_params(forest.get_params(), target.n)
+    estimation = forest.model_.estimation(weights, options, points)
+    assert_of_the_formula(forest.calibration_, estimation, time, event)
     assert forest.calibration_.out_of_bag
 
 
@@ -115,7 +120,7 @@ def test_without_censoring_it_is_split_conformal_prediction(n, coverage, seed):
     T = np.exp(X[:, 0] + 0.3 * rng.normal(size=n))
     forest = FOREST_OF_EVENTS
     forest.calibrate(X, T)
-    level = own_levels(forest._estimation(X), T)
+    level = own_levels(forest.distribution(X).estimation, T)
     # The k-th smallest of n and one more that may be anywhere.
     k = int(np.floor((1 - coverage) * (n + 1) + 1e-9))
     bound = forest.predict_lower_bound(TEST, coverage)

@@ -14,6 +14,7 @@ from cqrf.datasets import make_aft
 from cqrf.metrics import censored_pinball_loss, integrated_brier_score
 from cqrf.metrics.curve_errors import scoring_times
 from cqrf.model import importance
+from cqrf.solving.options import AnswerOptions
 from cqrf.support import blocks
 
 LEVELS = [0.9, 0.25]
@@ -49,7 +50,7 @@ def fitted(sample_weight=None, **parameters):
 
 def out_of_bag_weights(model, data, sample_weight):
     """Weights (n, n) of rows that have the values `data`, by the trees that left them out."""
-    trees, options, order = model.trees_, model._options, model.target_.order
+    trees, options, order = model.trees_, model.model_.options, model.target_.order
     leaves = model.apply(data)
     w = np.zeros((N, N))
     for tree in range(len(trees)):
@@ -221,7 +222,7 @@ class TestPermutation:
         # Only the literal minimum looks at G, which then depends on the permuted values.
         model = fitted(censoring_curve="kernel", solver="argmin", bandwidth=0.5)
         found = model.oob_importance(0.5, n_repeats=1, random_state=3)
-        order, kernel = model.target_.order, model._kernel
+        order, kernel = model.target_.order, model.model_.kernel
         donors = np.random.RandomState(3).permutation(N)
         data = X.copy()
         data[order, 1] = X[order[donors], 1]
@@ -229,12 +230,13 @@ class TestPermutation:
         for table in (X, data):
             w = out_of_bag_weights(model, table, np.ones(N))[order]
             permuted = _engine.Weights.of_matrix(model.target_.engine, *_sparse(w))
-            points = kernel.transform(model._encoder.encode(table))[order]
-            predicted.append(
-                model._solve(
-                    model._with_censoring(permuted, points), np.array([0.5]), None, None, "clip"
-                )
+            points = kernel.transform(model.model_.encoder.encode(table))[order]
+            options = AnswerOptions.from_params(model.get_params(), N)
+            estimation = model.model_.estimation(permuted, options, points)
+            solved, _ = estimation.quantiles(
+                np.array([0.5]), solver="argmin", interpolation="midpoint"
             )
+            predicted.append(solved)
         weight, h = (
             cqrf.metrics.censoring_weights(TIME, EVENT, model.target_)[order],
             model.horizon_,

@@ -63,11 +63,11 @@ class TestGroups:
     @pytest.mark.parametrize("options", [{}, {"bootstrap": True}, {"max_samples": 0.3}])
     def test_trees_draw_within_the_half(self, options):
         forest = grow(**options)
-        n_draws = forest._options.n_draws
+        n_draws = forest.model_.options.n_draws
         assert n_draws == {"{}": 36}.get(str(options), 12 if "max_samples" in options else 40)
         for tree in range(30):
             counts = _engine.sample_counts(
-                forest.trees_.seed, tree, 80, n_draws, forest._options.replace, 3
+                forest.trees_.seed, tree, 80, n_draws, forest.model_.options.replace, 3
             )
             assert counts.sum() == n_draws
             assert set(forest.target_.order[counts > 0]) <= rows_of(forest, tree)
@@ -123,7 +123,7 @@ def test_variances_are_those_of_the_formula(weighted, honest):
     weight = np.random.default_rng(0).uniform(0.2, 2.0, 60) if weighted else None
     forest = grow(data, sample_weight=weight, honest=honest, min_samples_leaf=5)
     times = np.array([[1.0, 2.0, 2.5, 4.0, 9.0]] * len(TEST))
-    estimation = forest._estimation(TEST)
+    estimation = forest.distribution(TEST).estimation
     found = estimation.weights.little_bags(times, False, 3, 1, 64)
     for i, x in enumerate(TEST):
         per_tree = tree_weights(forest, x, weight)

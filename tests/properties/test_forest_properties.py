@@ -153,7 +153,7 @@ def test_the_order_of_rows_does_not_matter(sample, forest, random):
 def test_what_is_left_is_the_product_of_both_curves(sample, forest):
     X, time, event = sample
     forest.set_params(censoring="right").fit(X, time, event)
-    estimation = forest._estimation(test_points(X))
+    estimation = forest.distribution(test_points(X)).estimation
     grid = np.concatenate([[-9.0], np.unique(time), np.unique(time) + 1 / 128, [9.0]])
     S, G, P = (
         estimation.curve(which, grid) for which in ("survival", "censoring", "at_risk_after")

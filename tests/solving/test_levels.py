@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cqrf import CensoredQuantileForest, _engine
-from cqrf.solving.estimation import levels_of_time
+from cqrf.solving.options import levels_of_time
 
 TAUS = np.array([0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99])
 BOUND = 1e-4

@@ -161,7 +161,12 @@ def test_arrays_are_mapped_and_read_only(tmp_path):
     X, y, event, _ = draw()
     CensoredQuantileForest(3, random_state=0).fit(X, y, event).save(tmp_path / "model.cqrf")
     loaded = CensoredQuantileForest.load(tmp_path / "model.cqrf")
-    for array in (loaded.trees_.members, loaded.trees_.nodes, loaded._bins, loaded.target_.times):
+    for array in (
+        loaded.trees_.members,
+        loaded.trees_.nodes,
+        loaded.model_.bins,
+        loaded.target_.times,
+    ):
         assert type(array) is np.ndarray
         assert isinstance(array.base, mmap.mmap)
         assert not array.flags.writeable

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from cqrf.data.outcome import Target
+from cqrf.model.distribution import Distribution
 from cqrf.support.checks import frame_library
 from cqrf.support.html import page, table
-
-if TYPE_CHECKING:
-    from cqrf._answers import FittedForest
-    from cqrf.data.outcome import Target
 
 # Rows of training data that are printed.
 _SHOWN = 10
@@ -149,28 +147,24 @@ _QUANTILES = ("level", "quantile")
 _ROWS = ("row", "weight", "time ")
 
 
-def explain(
-    forest: FittedForest, x: Any, quantiles: float | ArrayLike | None = None
-) -> Explanation:
-    """Take one prediction apart; see `CensoredQuantileForest.explain`."""
-    levels, _ = forest._levels(quantiles)
-    estimation = forest._estimation(one_row(x))
-    if estimation.weights.rows != 1:
-        raise ValueError(f"explain takes one row; x has {estimation.weights.rows}")
+def explain(distribution: Distribution, levels: NDArray[np.float64]) -> Explanation:
+    """Take the prediction of one row apart; see `CensoredQuantileForest.explain`."""
+    estimation, options = distribution.estimation, distribution.points.options
+    if len(distribution) != 1:
+        raise ValueError(f"explain takes one row; x has {len(distribution)}")
     _, rows, weights = estimation.weights.matrix(1, 1)
     heaviest = np.lexsort((rows, -weights))
     rows, weights = rows[heaviest], weights[heaviest]
-    predicted, identified = estimation.quantiles(
-        levels, solver=forest.solver, interpolation=forest.interpolation
-    )
+    predicted, identified = distribution.solve(levels, options.interpolation, options.solver)
     survival = estimation.survival_functions()[0]
-    time, event = outcomes_by_row(forest.target_)
+    target = distribution.points.model.target
+    time, event = outcomes_by_row(target)
     return Explanation(
         rows=rows,
         weights=weights,
         time=time[rows],
         event=event[rows],
-        n_train=forest.target_.n_rows,
+        n_train=target.n_rows,
         censored_share=float(weights[~event[rows]].sum()),
         effective_sample_size=float(1.0 / (weights**2).sum()),
         # P(T <= t) before the first time and after the last one at which the curve is known.
@@ -181,7 +175,7 @@ def explain(
         quantiles=levels,
         predicted=predicted[0],
         identified=identified[0],
-        censoring=forest.target_.censoring,
+        censoring=target.censoring,
     )
 
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from cqrf.data.features import find_column
 from cqrf.growing.trees import Trees
 from cqrf.metrics.common import mean_by_level, pinball
 from cqrf.metrics.curve_errors import integrated_errors, reference_curves, scoring_times
 from cqrf.metrics.ipcw import Scored
+from cqrf.model.fitted import FittedModel
+from cqrf.model.points import OutOfBag
 from cqrf.solving.estimation import Estimation
+from cqrf.solving.options import AnswerOptions
 from cqrf.support.blocks import in_row_blocks
 from cqrf.support.checks import check_int, check_quantiles
-
-if TYPE_CHECKING:
-    from cqrf._answers import FittedForest
 
 # Differences of losses need fewer times than the losses themselves.
 _N_TIMES = 48
@@ -60,7 +59,8 @@ class Importance:
 
 
 def oob_importance(
-    forest: FittedForest,
+    model: FittedModel,
+    options: AnswerOptions,
     quantiles: float | ArrayLike | None,
     groups: Mapping[str, Any] | None,
     n_repeats: int,
@@ -68,23 +68,26 @@ def oob_importance(
     horizon: float | str,
 ) -> Importance:
     """Permute features among the training rows; see `CensoredQuantileForest.oob_importance`."""
-    check_is_fitted(forest)
-    names, columns = _named_columns(forest, groups)
+    names, columns = _named_columns(model, groups)
     check_int("n_repeats", n_repeats, 1)
     random = check_random_state(random_state)
-    scored = Scored.of_training(forest.target_, horizon)
+    scored = Scored.of_training(model.target, horizon)
     levels, scalar = (None, True) if quantiles is None else check_quantiles(quantiles)
-    loss = _CurveLoss.of(scored) if levels is None else _QuantileLoss.of(scored, forest, levels)
-    asked = _Asked.from_forest(forest, loss)
+    loss = (
+        _CurveLoss.of(scored)
+        if levels is None
+        else _QuantileLoss(scored, scored.weight, levels, options)
+    )
+    asked = _Asked.of(model, options, loss)
     # One permutation per repeat, the same for all features: what is said of one of them does not
     # depend on which others are asked for.
-    n = forest.target_.n
+    n = model.target.n
     donors = np.stack([random.permutation(n) for _ in range(n_repeats)], axis=1)
     repeats = np.empty((n_repeats, len(names), asked.before.shape[1]))
     std_error = np.empty(repeats.shape[1:])
     share = asked.weight / asked.weight.sum()
     for j, group in enumerate(columns):
-        increase = asked.increase(forest, group, donors[asked.rows].astype(np.uint32))
+        increase = asked.increase(group, donors[asked.rows].astype(np.uint32))
         repeats[:, j] = np.einsum("i,irq->rq", share, increase)
         by_row = increase.mean(axis=1)
         std_error[j] = np.sqrt(share**2 @ (by_row - share @ by_row) ** 2)
@@ -137,18 +140,15 @@ class _QuantileLoss:
     scored: Scored
     weight: NDArray[np.float64]
     levels: NDArray[np.float64]
-    solve: Callable[[Estimation], NDArray[np.float64]]
-
-    @classmethod
-    def of(cls, scored: Scored, forest: FittedForest, levels: NDArray[np.float64]) -> _QuantileLoss:
-        def solve(estimation: Estimation) -> NDArray[np.float64]:
-            return forest._solve(estimation, levels, None, None, "clip")
-
-        return cls(scored, scored.weight, levels, solve)
+    options: AnswerOptions
 
     def __call__(self, estimation: Estimation, ranks: NDArray[Any]) -> NDArray[np.float64]:
+        options = self.options
+        predicted, _ = estimation.quantiles(
+            self.levels, solver=options.solver, interpolation=options.interpolation
+        )
         time = self.scored.cut(self.scored.time[ranks])
-        return pinball(time, self.scored.cut(self.solve(estimation)), self.levels)
+        return pinball(time, self.scored.cut(predicted), self.levels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +157,8 @@ class _Asked:
 
     Attributes
     ----------
+    model : FittedModel
+    options : AnswerOptions
     loss : _Loss
     estimation : Estimation
         Out-of-bag weights of all n ranks.
@@ -170,6 +172,8 @@ class _Asked:
         Features that some node asks for; others change nothing.
     """
 
+    model: FittedModel
+    options: AnswerOptions
     loss: _Loss
     estimation: Estimation
     rows: NDArray[np.uint32]
@@ -178,62 +182,58 @@ class _Asked:
     split_features: set[int]
 
     @classmethod
-    def from_forest(cls, forest: FittedForest, loss: _Loss) -> _Asked:
-        estimation = forest._oob_estimation()
-        before = loss(estimation, np.arange(forest.target_.n))
+    def of(cls, model: FittedModel, options: AnswerOptions, loss: _Loss) -> _Asked:
+        estimation = OutOfBag(model, options).estimation
+        before = loss(estimation, np.arange(model.target.n))
         rows = np.flatnonzero((loss.weight > 0.0) & ~np.isnan(before[:, 0]))
         if not rows.size:
             raise ValueError("no row of known outcome was left out by any tree; grow more trees")
         return cls(
+            model,
+            options,
             loss,
             estimation,
             rows.astype(np.uint32),
             loss.weight[rows],
             before[rows],
-            _split_features(forest.trees_),
+            _split_features(model.trees),
         )
 
-    def increase(
-        self, forest: FittedForest, group: list[int], donors: NDArray[np.uint32]
-    ) -> NDArray[np.float64]:
+    def increase(self, group: list[int], donors: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Loss with the values of `donors`, shape (k, r), in the columns of a group, less loss.
 
         Returns
         -------
         ndarray of shape (k, r, q), float64
         """
+        bins = self.model.bins
         # Where no value changes, nor does the answer: such a row is not asked again.
         changes = np.zeros(donors.shape, dtype=np.bool_)
         for j in self.split_features.intersection(group):
-            changes |= forest._bins[donors, j] != forest._bins[self.rows, j][:, None]
+            changes |= bins[donors, j] != bins[self.rows, j][:, None]
         at, _ = np.nonzero(changes)
         lent = donors[changes]
-        permuted = np.isin(np.arange(forest._bins.shape[1]), group)
+        permuted = np.isin(np.arange(bins.shape[1]), group)
         increase = np.zeros((*donors.shape, self.before.shape[1]))
         if at.size:
-            increase[changes] = in_row_blocks(
+            (increase[changes],) = in_row_blocks(
                 len(at),
                 _VALUES_PER_ROW,
-                lambda block: self._increase(forest, permuted, at[block], lent[block]),
+                lambda block: (self._increase(permuted, at[block], lent[block]),),
             )
         return increase
 
     def _increase(
-        self,
-        forest: FittedForest,
-        permuted: NDArray[np.bool_],
-        at: NDArray[np.int64],
-        lent: NDArray[np.uint32],
+        self, permuted: NDArray[np.bool_], at: NDArray[np.int64], lent: NDArray[np.uint32]
     ) -> NDArray[np.float64]:
         """Increase of the loss, shape (m, q), of the rows `at` with the values of others."""
-        ranks, points = self.rows[at], None
-        if forest._kernel is not None:
-            points = forest._kernel.points[ranks]
-            of_group = permuted[forest._kernel.feature_of_coordinate()]
-            points[:, of_group] = forest._kernel.points[lent][:, of_group]
-        estimation = forest._with_censoring(
-            self.estimation.weights.permuted(permuted.astype(np.uint8), ranks, lent), points
-        )
+        ranks, places, kernel = self.rows[at], None, self.model.kernel
+        if kernel is not None:
+            places = kernel.points[ranks]
+            of_group = permuted[kernel.feature_of_coordinate()]
+            places[:, of_group] = kernel.points[lent][:, of_group]
+        weights = self.estimation.weights.permuted(permuted.astype(np.uint8), ranks, lent)
+        estimation = self.model.estimation(weights, self.options, places)
         after = self.loss(estimation, ranks)
         # A row may be sent to leaves that hold nobody else: then nothing is known to change.
         return np.where(np.isnan(after), 0.0, after - self.before[at])
@@ -262,14 +262,6 @@ def split_importance(trees: Trees) -> NDArray[np.float64]:
     return shares
 
 
-def feature_names(forest: FittedForest) -> list[str]:
-    """Names of the columns of the training data; x0, x1, ... if it had none."""
-    given = getattr(forest, "feature_names_in_", None)
-    if given is None:
-        return [f"x{j}" for j in range(forest._bins.shape[1])]
-    return [str(name) for name in given]
-
-
 def _is_leaf(trees: Trees) -> NDArray[np.bool_]:
     return (trees.nodes[:, 2] >> 16 & 1).astype(np.bool_)
 
@@ -280,13 +272,13 @@ def _split_features(trees: Trees) -> set[int]:
 
 
 def _named_columns(
-    forest: FittedForest, groups: Mapping[str, Any] | None
+    model: FittedModel, groups: Mapping[str, Any] | None
 ) -> tuple[list[str], list[list[int]]]:
     """Names of the groups and the positions of their columns; each column by itself if None."""
-    p = forest._bins.shape[1]
+    p = model.n_features
     if groups is None:
-        return feature_names(forest), [[j] for j in range(p)]
-    names = feature_names(forest) if hasattr(forest, "feature_names_in_") else None
+        return model.names, [[j] for j in range(p)]
+    names = None if model.feature_names is None else list(model.feature_names)
     if not isinstance(groups, Mapping):
         raise TypeError(f"groups must map names to lists of columns; received {groups!r}")
     if not groups:

@@ -80,14 +80,13 @@ class LittleBags:
         """Compute standard errors of S, shape (m, g), at times of shape (g,)."""
         return self._level_std(np.tile(times, (self.estimation.weights.rows, 1)))
 
-    def quantile_std(self, levels: Array) -> Array:
-        """Compute standard errors of quantiles, shape (m, q), of levels tau of shape (q,).
+    def quantile_std(self, levels: Array, answers: Array, identified: NDArray[np.bool_]) -> Array:
+        """Compute standard errors, shape (m, q), of the quantiles of levels tau of shape (q,).
 
         Half the distance of the quantiles of levels ``tau - sigma`` and ``tau + sigma``; where one
         of them is out of reach, the distance of the other. NaN where both are, or the quantile
         itself.
         """
-        answers, identified = self._quantiles(levels)
         lower, upper = self._shifted(levels, answers, 1.0)
         sides = np.stack([answers - lower, upper - answers])
         known = np.isfinite(sides) & identified
@@ -95,27 +94,27 @@ class LittleBags:
         total = np.where(known, sides, 0.0).sum(axis=0)
         return np.where(n_sides > 0, total / np.maximum(n_sides, 1), np.nan)
 
-    def quantile_interval(self, level: Array, confidence: float) -> Array:
+    def quantile_interval(
+        self, level: Array, confidence: float, answers: Array, identified: NDArray[np.bool_]
+    ) -> Array:
         """Confidence interval (m, 2) of the quantile of a level tau, shape (1,).
 
         Infinite where there is no limit.
         """
         # The variance itself is estimated, from so many groups.
         factor = student.ppf((1.0 + confidence) / 2.0, self.n_groups - 1)
-        answers, identified = self._quantiles(level)
         interval = np.hstack(self._shifted(level, answers, factor))
         # A quantile that is not identified is not estimated either.
         interval[~identified[:, 0]] = (-np.inf, np.inf)
         return interval
 
-    def _quantiles(self, levels: Array) -> tuple[Array, NDArray[np.bool_]]:
-        return self.estimation.quantiles(levels, solver="root", interpolation="midpoint")
-
     def _shifted(self, levels: Array, answers: Array, factor: float) -> tuple[Array, Array]:
         """Quantiles (m, q) of levels that are `factor` standard errors of S lower and higher."""
         shift = factor * self._level_std(answers)
         wanted = np.hstack([levels - shift, levels + shift])
-        ends, identified = self._quantiles(np.clip(wanted, 0.0, 1.0))
+        ends, identified = self.estimation.quantiles(
+            np.clip(wanted, 0.0, 1.0), solver="root", interpolation="midpoint"
+        )
         # On the censored side S does not get there; on the other no time is so early.
         censored_side = -np.inf if self.estimation.target.mirrored else np.inf
         ends = np.where(identified, ends, censored_side)

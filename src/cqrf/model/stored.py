@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.features import FeatureEncoder
-from cqrf.data.labels import OutcomeLabels
 from cqrf.data.outcome import Target
 from cqrf.growing.grow import GrowOptions, pool_size
 from cqrf.growing.leaf_size import LeafSizePath
 from cqrf.growing.trees import Members, Trees
 from cqrf.model.conformal import Calibration
+from cqrf.model.fitted import FittedModel
 from cqrf.solving.kernel import KernelSpace, check_bandwidth
 from cqrf.storage.container import Schema, read_file, refusing, require, write_file
 from cqrf.storage.header import (
@@ -83,56 +83,16 @@ _HEADER_KEYS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """All that a fitted forest consists of.
-
-    Attributes
-    ----------
-    params : dict
-        Parameters of the estimator.
-    options : GrowOptions
-        How its trees were grown.
-    feature_names : list of str or None
-        Names of the columns.
-    encoder, binner
-        From data to bins.
-    bins : ndarray of shape (n, p), uint8
-        The training rows, in rank order.
-    target, trees
-        Outcomes and trees.
-    kernel : KernelSpace or None
-        Points for the kernel censoring curve.
-    leaf_size_path : LeafSizePath or None
-        How the size of the leaves was chosen.
-    calibration : Calibration or None
-        At which levels quantiles hold.
-    outcome_labels : OutcomeLabels
-        What the outcome is called.
-    """
-
-    params: dict[str, Any]
-    options: GrowOptions
-    feature_names: list[str] | None
-    encoder: FeatureEncoder
-    binner: Binner
-    bins: NDArray[np.uint8]
-    target: Target
-    trees: Trees
-    kernel: KernelSpace | None
-    leaf_size_path: LeafSizePath | None
-    calibration: Calibration | None
-    outcome_labels: OutcomeLabels
-
-
-def write_model(path: str | os.PathLike[str], model: Model, verbose: int) -> None:
-    """Store a model in one file, which is replaced whole or not at all."""
-    params = plain_params(model.params)
+def write_model(
+    path: str | os.PathLike[str], given: dict[str, Any], model: FittedModel, verbose: int
+) -> None:
+    """Store parameters and model in one file, which is replaced whole or not at all."""
+    params = plain_params(given)
     check_params(params, has_points=model.kernel is not None)
     header = {
         "params": {name: params[name] for name in PARAMETERS},
         "options": vars(model.options),
-        "feature_names": model.feature_names,
+        "feature_names": None if model.feature_names is None else list(model.feature_names),
         "categories": [plain_categories(j, values) for j, values in model.encoder.categories],
         "mirrored": model.target.mirrored,
         "seed": model.trees.seed,
@@ -163,8 +123,8 @@ def write_model(path: str | os.PathLike[str], model: Model, verbose: int) -> Non
     write_file(path, header, arrays, SCHEMA, verbose)
 
 
-def read_model(path: str | os.PathLike[str], verbose: int) -> Model:
-    """Read a model, its arrays mapped from the file; `ModelFileError` if anything is unsound."""
+def read_model(path: str | os.PathLike[str], verbose: int) -> tuple[dict[str, Any], FittedModel]:
+    """Read parameters and a model, its arrays mapped; `ModelFileError` if anything is unsound."""
     with refusing(path):
         version, header, arrays = read_file(path, _schema, verbose)
         upgrade(header, version)
@@ -187,10 +147,10 @@ def read_model(path: str | os.PathLike[str], verbose: int) -> Model:
             or (type(names) is list and len(names) == p and all(type(x) is str for x in names)),
             "feature_names must be one text for every feature",
         )
-        return Model(
-            params={name: header["params"][name] for name in PARAMETERS},
+        params = {name: header["params"][name] for name in PARAMETERS}
+        return params, FittedModel(
             options=options,
-            feature_names=names,
+            feature_names=None if names is None else tuple(names),
             encoder=encoder,
             binner=binner,
             bins=arrays["bins"],

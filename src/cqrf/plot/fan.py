@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.features import find_column
-from cqrf.model.importance import feature_names
 from cqrf.plot.style import Display
 from cqrf.support.checks import check_int, check_quantiles, frame_library
 from cqrf.support.colours import colour_of_level
@@ -98,7 +97,7 @@ class QuantileFanDisplay(Display):
         check_int("grid_resolution", grid_resolution, 2)
         # The forest's own checks of X come first.
         n_rows = forest.apply(X).shape[0]
-        names = feature_names(forest) if hasattr(forest, "feature_names_in_") else None
+        names = forest.model_.names if forest.model_.feature_names is not None else None
         column = find_column(feature, "feature", names, forest.n_features_in_)
         rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MAX_ROWS)).round().astype(int))
         values = _grid(forest, X, column, grid_resolution)
@@ -113,7 +112,7 @@ class QuantileFanDisplay(Display):
             quantiles=levels,
             predicted=predicted,
             identified=identified,
-            feature_name=feature_names(forest)[column],
+            feature_name=forest.model_.names[column],
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> QuantileFanDisplay:
@@ -191,17 +190,17 @@ def _shade(strength: float) -> tuple[float, ...]:
 
 def _grid(forest: Any, X: Any, column: int, resolution: int) -> NDArray[Any]:
     """Values of a feature to predict at."""
-    categories = dict(forest._encoder.categories)
+    categories = dict(forest.model_.encoder.categories)
     if column in categories:
         known: NDArray[Any] = categories[column]
         return known
-    given = forest._encoder.encode(X, 1).column(column)
+    given = forest.model_.encoder.encode(X, 1).column(column)
     values = np.unique(given[~np.isnan(given)])
     if len(values) < 2:
-        binner = forest._binner
+        binner = forest.model_.binner
         values = binner.cuts[binner.cut_offset[column] : binner.cut_offset[column + 1]]
     if len(values) < 2:
-        raise ValueError(f"feature {feature_names(forest)[column]!r} does not vary")
+        raise ValueError(f"feature {forest.model_.names[column]!r} does not vary")
     at = np.linspace(0, len(values) - 1, min(resolution, len(values))).round().astype(int)
     grid: NDArray[Any] = values[at].astype(np.float64)
     return grid

@@ -69,6 +69,24 @@ class StepFunction:
         values = 1.0 - before[::-1]
         return StepFunction(x=-self.x[::-1] + 0.0, y=values[1:], initial=float(values[0]))
 
+    def beyond(self, a: float) -> StepFunction:
+        r"""Survival function of T given T > a, where this is the survival function of T.
+
+        :math:`P(T > t \mid T > a) = S(t) / S(a)` from a on, and 1 before; NaN from a on if nothing
+        is left of S there.
+        """
+        left = float(self(a))
+        if not left > 0.0:
+            return StepFunction(x=np.array([a]), y=np.array([np.nan]))
+        first = int(np.searchsorted(self.x, a, side="right"))
+        return StepFunction(x=self.x[first:], y=self.y[first:] / left)
+
+    def integral(self, begin: float, end: float) -> float:
+        """Area under the function between two times, ``begin <= end``."""
+        inner = self.x[(self.x > begin) & (self.x < end)]
+        edges = np.concatenate([[begin], inner, [end]])
+        return float(np.diff(edges) @ self(edges[:-1]))
+
     def cumulative_hazard(self) -> StepFunction:
         r"""Cumulative hazard :math:`\sum_{x_j \le t} (1 - S(x_j) / S(x_j-))` of this survival."""
         before = np.concatenate([[self.initial], self.y[:-1]]) if len(self.y) else self.y

@@ -16,16 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from cqrf import _engine
 from cqrf.data.outcome import Target
 from cqrf.solving.curves import StepFunction
-from cqrf.support.checks import check_choice, check_int, check_vector
-
-CENSORING_CURVES = ("beran", "knn", "kernel", "marginal")
-SOLVERS = ("root", "argmin")
-INTERPOLATIONS = ("midpoint", "lower", "linear")
-UNREACHED = ("clip", "nan", "inf")
-
-# Where `time_resolution` is "auto" (docs/design/0008).
-_EXACT_ROWS = 2**13
-_LEVELS = 2**13
+from cqrf.solving.options import check_condition
 
 Which = Literal["survival", "censoring", "at_risk_after", "cumulative_hazard"]
 
@@ -226,53 +217,6 @@ class Estimation:
     def _reflect_times(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         # Adding zero turns -0.0 into 0.0.
         return -times + 0.0 if self.target.mirrored else times
-
-
-def levels_of_time(time_resolution: object, n_rows: int, n_members: float = np.inf) -> int:
-    """Return the most levels that the times of n rows are divided into; 0 is exact.
-
-    Parameters
-    ----------
-    time_resolution : "auto", int or None
-        Parameter of the forest of that name.
-    n_rows : int
-        Number of training ranks.
-    n_members : float
-        Members of the leaves of a test point, all trees together; of fewer than levels, sums by
-        rank are as fast.
-    """
-    if isinstance(time_resolution, str):
-        check_choice("time_resolution", time_resolution, ("auto",))
-        return 0 if n_rows <= _EXACT_ROWS or n_members < _LEVELS else _LEVELS
-    levels = check_int("time_resolution", time_resolution, 1, allow_none=True)
-    # A row has no more than one; beyond that, numbers could be too large for the engine.
-    return 0 if levels is None else min(levels, n_rows)
-
-
-def check_condition(after: ArrayLike | None, n_rows: int) -> NDArray[np.float64] | None:
-    """Check `conditional_after`; return it with one entry per row, shape (n_rows,)."""
-    if after is None:
-        return None
-    given = np.asarray(after)
-    if given.ndim == 0:
-        given = np.full(n_rows, given)
-    values = check_vector("conditional_after", given).astype(np.float64)
-    if values.shape[0] != n_rows:
-        raise ValueError(
-            f"conditional_after must be a number or have one entry per row: it has "
-            f"{values.shape[0]} entries for {n_rows} rows"
-        )
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"conditional_after must be finite; row {row} is {values[row]}")
-    return values
-
-
-def check_solving(solver: str, interpolation: str, unreached: str) -> None:
-    """Refuse unknown names of the options that turn a curve into quantiles."""
-    check_choice("solver", solver, SOLVERS)
-    check_choice("interpolation", interpolation, INTERPOLATIONS)
-    check_choice("unreached", unreached, UNREACHED)
 
 
 def mark_unreached(

@@ -12,12 +12,9 @@ from cqrf import _engine
 from cqrf.data.outcome import Target, check_event, check_time
 from cqrf.data.sparse import check_sparse
 from cqrf.solving.curves import step_functions
-from cqrf.solving.estimation import (
-    Estimation,
-    check_solving,
-    mark_unreached,
-)
-from cqrf.support.checks import check_choice, check_int, check_quantiles
+from cqrf.solving.estimation import Estimation, mark_unreached
+from cqrf.solving.options import check_neighbors, check_solving
+from cqrf.support.checks import check_choice, check_quantiles
 
 _CURVES = ("beran", "knn", "marginal")
 
@@ -153,17 +150,6 @@ def _estimation(
             censoring_curve, check_neighbors(censoring_curve, n_neighbors, target.n)
         ),
     )
-
-
-def check_neighbors(censoring_curve: str, n_neighbors: int | None, n: int) -> int:
-    """Return the number of neighbours of the "knn" curve among n rows; 0 for other curves."""
-    k = check_int("n_neighbors", n_neighbors, 1, allow_none=True)
-    if k is not None and k > n:
-        raise ValueError(f"n_neighbors must not exceed the {n} training rows; received {k}")
-    if censoring_curve != "knn":
-        return 0
-    # The paper's own choice in its comparison of the two curves.
-    return max(1, n // 10) if k is None else k
 
 
 def _check_weights(weights: Any, n: int) -> sparse.csr_array:

@@ -13,7 +13,9 @@ _VALUES_PER_BLOCK = 2**22
 _FEWEST_ROWS = 256
 
 
-def in_row_blocks(n_rows: int, width: int, answer: Callable[[slice], NDArray[Any]]) -> NDArray[Any]:
+def in_row_blocks(
+    n_rows: int, width: int, answer: Callable[[slice], tuple[NDArray[Any], ...]]
+) -> tuple[NDArray[Any], ...]:
     """Answer blocks of rows one after the other.
 
     Parameters
@@ -23,23 +25,26 @@ def in_row_blocks(n_rows: int, width: int, answer: Callable[[slice], NDArray[Any
     width : int
         Values per row that answering holds in memory; decides how many rows a block has.
     answer : callable
-        From a slice of b rows to an array of shape (b, ...).
+        From a slice of b rows to arrays of shape (b, ...).
 
     Returns
     -------
-    ndarray of shape (n_rows, ...)
-        The only array whose size depends on the number of rows.
+    tuple of ndarray of shape (n_rows, ...)
+        The only arrays whose size depends on the number of rows.
     """
     blocks = _blocks(n_rows, max(_FEWEST_ROWS, _VALUES_PER_BLOCK // width))
     rows = next(blocks)
-    part = answer(rows)
-    if len(part) == n_rows:
-        return part
-    whole = np.empty((n_rows, *part.shape[1:]), dtype=part.dtype)
-    whole[rows] = part
-    for rows in blocks:
-        whole[rows] = answer(rows)
-    return whole
+    parts = answer(rows)
+    if len(parts[0]) == n_rows:
+        return parts
+    wholes = tuple(np.empty((n_rows, *part.shape[1:]), dtype=part.dtype) for part in parts)
+    while True:
+        for whole, part in zip(wholes, parts, strict=True):
+            whole[rows] = part
+        if rows.stop == n_rows:
+            return wholes
+        rows = next(blocks)
+        parts = answer(rows)
 
 
 def _blocks(n_rows: int, size: int) -> Iterator[slice]:

@@ -14,12 +14,18 @@ from numbers import Integral, Real
 from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 
 T = TypeVar("T")
 
+# Of every interval, unless another coverage is asked for.
+DEFAULT_COVERAGE = 0.95
+
 _MISSING_TYPES = ("NAType", "NaTType")
+# No machine has more threads, and no model file may ask for them.
+_MAX_JOBS = 1024
 
 
 def check_choice(name: str, value: object, choices: Sequence[T]) -> T:
@@ -165,6 +171,26 @@ def check_int(
     if maximum is not None and number > maximum:
         raise ValueError(f"{name} must be at most {maximum}; received {value!r}")
     return number
+
+
+def check_jobs(n_jobs: object) -> int:
+    """Return the number of threads that `n_jobs` asks for, as joblib counts."""
+    jobs = check_int("n_jobs", n_jobs, -_MAX_JOBS, True, maximum=_MAX_JOBS)
+    if jobs == 0:
+        raise ValueError("n_jobs must not be 0")
+    return int(effective_n_jobs(jobs))
+
+
+def check_times(name: str, times: float | ArrayLike) -> NDArray[np.float64]:
+    """Check times to evaluate at; return them with shape (g,)."""
+    values = np.asarray(times)
+    if values.dtype.kind not in "iuf" or values.ndim > 1:
+        raise TypeError(f"{name} must be a number or one-dimensional numbers; received {times!r}")
+    values = np.array(values, dtype=np.float64, ndmin=1)
+    if not np.isfinite(values).all():
+        at = int(np.argmin(np.isfinite(values)))
+        raise ValueError(f"{name} must be finite; position {at} is {values[at]}")
+    return values
 
 
 def check_fraction_or_count(

@@ -272,14 +272,20 @@ class Weights {
   Weights(const Weights&) = delete;
 
   // resolution: the most levels that times are divided into, or 0 for exact answers.
+  // leaves: what `apply` has found for these bins.
   static std::unique_ptr<Weights> of_forest(const BoundForest& forest, const Target& target,
-                                            Table<Bin> bins, std::size_t resolution) {
+                                            Table<Bin> bins, std::size_t resolution,
+                                            std::optional<Table<std::int32_t>> leaves) {
     check(forest, target, bins);
+    if (leaves) check_leaves(forest.get(), *leaves, bins.shape(0));
     auto self = std::unique_ptr<Weights>(new Weights(target));
     self->bins_ = bins;
+    self->leaves_ = leaves;
     self->resolution_ = resolution;
     self->forest_ = &forest;
-    self->source_.emplace(ForestSource(forest.get(), target.get(), view(*self->bins_)));
+    std::span<const LeafId> found;
+    if (leaves) found = {reinterpret_cast<const LeafId*>(leaves->data()), leaves->size()};
+    self->source_.emplace(ForestSource(forest.get(), target.get(), view(*self->bins_), found));
     return self;
   }
 
@@ -499,6 +505,19 @@ class Weights {
     require(bins.shape(1) == forest.get().n_features(), "bins has the wrong number of columns");
   }
 
+  static void check_leaves(const Forest& forest, const Table<std::int32_t>& leaves,
+                           std::size_t n_rows) {
+    const std::size_t trees = forest.n_trees();
+    require(leaves.shape(0) == n_rows && leaves.shape(1) == trees,
+            "leaves must have a row per test point and a column per tree");
+    for (std::size_t row = 0; row < n_rows; ++row)
+      for (std::size_t t = 0; t < trees; ++t) {
+        // A negative number becomes a large one.
+        const auto leaf = static_cast<LeafId>(leaves.data()[row * trees + t]);
+        require(leaf < forest.n_leaves(t), "leaf out of range");
+      }
+  }
+
   static Solver parse_solver(const std::string& name) {
     if (name == "root") return Solver::kRoot;
     if (name == "argmin") return Solver::kArgmin;
@@ -619,6 +638,7 @@ class Weights {
 
   const Target& target_;
   std::optional<Table<Bin>> bins_;
+  std::optional<Table<std::int32_t>> leaves_;
   std::optional<Vector<std::int64_t>> indptr_;
   std::optional<Vector<std::int64_t>> indices_;
   std::optional<Vector<double>> values_;
@@ -666,7 +686,8 @@ void bind_prediction(nb::module_& module) {
 
   nb::class_<Weights>(module, "Weights")
       .def_static("of_forest", &Weights::of_forest, nb::arg("forest"), nb::arg("target"),
-                  nb::arg("bins"), nb::arg("resolution") = 0, nb::keep_alive<0, 1>(),
+                  nb::arg("bins"), nb::arg("resolution") = 0,
+                  nb::arg("leaves").none() = nb::none(), nb::keep_alive<0, 1>(),
                   nb::keep_alive<0, 2>())
       .def_static("out_of_bag", &Weights::out_of_bag, nb::arg("forest"), nb::arg("target"),
                   nb::arg("bins"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),

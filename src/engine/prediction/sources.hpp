@@ -84,31 +84,41 @@ inline void find_leaves(const Forest& forest, const Bin* bins, std::span<const s
   }
 }
 
-// Rows in the order of their leaves in the first tree, and in the second. Leaves are numbered from
-// left to right, so that rows that follow each other are alike, and share leaves in other trees,
-// which are still in cache.
-inline std::vector<std::size_t> alike_together(const Forest& forest, const Bin* bins,
-                                               std::size_t n_rows) {
+// Rows in the order of their leaves in the first tree, and in the second; `leaves_in(t, found)`
+// calls found(i, leaf) for every row. Leaves are numbered from left to right, so that rows that
+// follow each other are alike, and share leaves in other trees, which are still in cache.
+template <class LeavesIn>
+std::vector<std::size_t> alike_together(std::size_t n_trees, std::size_t n_rows,
+                                        LeavesIn leaves_in) {
   constexpr std::size_t kFewRows = 32;
   std::vector<std::size_t> order = in_given_order(n_rows);
   if (n_rows < kFewRows) return order;
   std::vector<std::array<LeafId, 2>> leaves(n_rows);
-  for (std::size_t t = 0; t < std::min<std::size_t>(2, forest.n_trees()); ++t)
-    find_leaves_in_tree(
-        forest, t, n_rows, [&](std::size_t i) { return bins + i * forest.n_features(); },
-        [&](std::size_t i, LeafId leaf) { leaves[i][t] = leaf; });
+  for (std::size_t t = 0; t < std::min<std::size_t>(2, n_trees); ++t)
+    leaves_in(t, [&](std::size_t i, LeafId leaf) { leaves[i][t] = leaf; });
   std::ranges::stable_sort(order, {}, [&](std::size_t row) { return leaves[row]; });
   return order;
+}
+
+inline std::vector<std::size_t> alike_together(const Forest& forest, const Bin* bins,
+                                               std::size_t n_rows) {
+  return alike_together(forest.n_trees(), n_rows, [&](std::size_t t, auto found) {
+    find_leaves_in_tree(
+        forest, t, n_rows, [&](std::size_t i) { return bins + i * forest.n_features(); }, found);
+  });
 }
 
 // Paper eq. rf_weight: the mean over trees of 1{i in leaf(x)} / leaf size; rows count with their
 // sample weight.
 class ForestSource {
  public:
-  ForestSource(const Forest& forest, const TargetView& target, std::span<const Bin> bins)
+  // leaves: (m, B), where they have been found before; else they are found as rows are answered.
+  ForestSource(const Forest& forest, const TargetView& target, std::span<const Bin> bins,
+               std::span<const LeafId> leaves = {})
       : forest_(forest),
         target_(target),
         bins_(bins),
+        leaves_(leaves),
         in_one_block_(forest.n_rows <= kBlockRows && target.weight.empty()) {}
 
   std::size_t rows() const { return bins_.size() / forest_.n_features(); }
@@ -120,10 +130,21 @@ class ForestSource {
     return block.leaves.data() + i * forest_.n_trees();
   }
 
-  std::vector<std::size_t> order() const { return alike_together(forest_, bins_.data(), rows()); }
+  std::vector<std::size_t> order() const {
+    if (leaves_.empty()) return alike_together(forest_, bins_.data(), rows());
+    return alike_together(n_trees(), rows(), [&](std::size_t t, auto found) {
+      for (std::size_t i = 0; i < rows(); ++i) found(i, leaves_[i * n_trees() + t]);
+    });
+  }
 
   void prepare(std::span<const std::size_t> rows, Block& block) const {
-    find_leaves(forest_, bins_.data(), rows, block);
+    if (leaves_.empty()) return find_leaves(forest_, bins_.data(), rows, block);
+    block.rows = rows;
+    block.leaves.clear();
+    for (const std::size_t row : rows) {
+      const auto found = leaves_.subspan(row * n_trees(), n_trees());
+      block.leaves.insert(block.leaves.end(), found.begin(), found.end());
+    }
   }
 
   void add(std::size_t i, Block& block, WeightAccumulator& out) const {
@@ -176,6 +197,7 @@ class ForestSource {
   const Forest& forest_;
   const TargetView& target_;
   std::span<const Bin> bins_;
+  std::span<const LeafId> leaves_;
   bool in_one_block_;
 };
 

@@ -113,7 +113,7 @@ class TestPredict:
         status, answer = post(server, "predict", {"values": row})
         assert status == 200
         names = list(forest.feature_names_in_)
-        known = dict(forest._encoder.categories)
+        known = dict(forest.model_.encoder.categories)
         cells = {
             name: [known[j][int(row[j])] if j in known else row[j]] for j, name in enumerate(names)
         }

@@ -39,7 +39,7 @@ def question(forest):
 
 def answered(forest, question, n=300, seed=1):
     X, time, event = draw(n, seed)
-    return X, predicted(forest, forest._estimation(X), time, event, question)
+    return X, predicted(forest, forest.distribution(X).estimation, time, event, question)
 
 
 class TestScore:
@@ -251,14 +251,14 @@ class TestTrainedOn:
     def test_rows_are_known_whatever_their_order(self, forest):
         X, time, event = draw(400, 0)
         rows = np.random.default_rng(0).permutation(400)[:150]
-        features = forest._encode(X[rows])
+        features = forest.encode(X[rows])
         assert share_trained_on(forest, features, time[rows], event[rows]) == 1.0
         assert share_trained_on(forest, features, time[rows] + 1e-9, event[rows]) == 0.0
         assert share_trained_on(forest, features, time[rows], ~event[rows]) == 0.0
 
     def test_new_rows_are_not(self, forest):
         X, time, event = draw(300, 1)
-        assert share_trained_on(forest, forest._encode(X), time, event) == 0.0
+        assert share_trained_on(forest, forest.encode(X), time, event) == 0.0
 
 
 @pytest.mark.parametrize("left", [False, True])

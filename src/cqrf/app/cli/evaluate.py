@@ -108,9 +108,8 @@ def command(
         features = Features.of_forest(forest, list(block.columns), block.file)
         X = read_features(block, features)
         X = X[outcome.kept] if isinstance(X, np.ndarray) else X.iloc[outcome.kept]
-        encoded = forest._encode(X)
-        trained_on = share_trained_on(forest, encoded, outcome.time, outcome.event)
-        estimation = forest._estimation_of(encoded)
+        trained_on = share_trained_on(forest, forest.encode(X), outcome.time, outcome.event)
+        estimation = forest.distribution(X).estimation
         answers = predicted(forest, estimation, outcome.time, outcome.event, question)
     everybody = kaplan_meier(forest.target_, question, out_of_bag=answers.out_of_bag)
     scores = score(answers, {"Kaplan-Meier": everybody}, forest.target_)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from cqrf.app.report.numerals import number
 from cqrf.forest import CensoredQuantileForest
-from cqrf.model.importance import feature_names
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,11 @@ class Control:
 
 def make_controls(forest: CensoredQuantileForest) -> list[Control]:
     """Make a control for every feature, from what a model file knows of the training data."""
-    known = dict(forest._encoder.categories)
+    known = dict(forest.model_.encoder.categories)
     found = []
-    for j, name in enumerate(feature_names(forest)):
-        bins = forest._bins[:, j]
-        present = bins[bins < forest._binner.n_bins[j]]
+    for j, name in enumerate(forest.model_.names):
+        bins = forest.model_.bins[:, j]
+        present = bins[bins < forest.model_.binner.n_bins[j]]
         may_miss = len(present) < len(bins)
         if j in known:
             found.append(_menu(name, forest, j, known[j], present, may_miss))
@@ -101,8 +100,8 @@ def _menu(
     may_miss: bool,
 ) -> Control:
     # The bins of the categories tell which is commonest; the rarest share one.
-    start, end = forest._binner.category_offset[j : j + 2]
-    bin_of = forest._binner.category_bins[start:end]
+    start, end = forest.model_.binner.category_offset[j : j + 2]
+    bin_of = forest.model_.binner.category_bins[start:end]
     value = None
     if len(present):
         value = float(np.flatnonzero(bin_of == np.bincount(present).argmax())[0])
@@ -116,8 +115,8 @@ def _slider(
     present: NDArray[np.uint8],
     may_miss: bool,
 ) -> Control:
-    start, end = forest._binner.cut_offset[j : j + 2]
-    cuts = forest._binner.cuts[start:end]
+    start, end = forest.model_.binner.cut_offset[j : j + 2]
+    cuts = forest.model_.binner.cuts[start:end]
     if not len(cuts):
         return Control(name, 0.0 if len(present) else None, may_miss)
     whole = bool((cuts * 2 == np.rint(cuts * 2)).all())

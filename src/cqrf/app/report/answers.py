@@ -13,6 +13,7 @@ from cqrf.metrics.curve_errors import log_score_times, scoring_times
 from cqrf.metrics.horizon import read_horizon
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.estimation import Estimation
+from cqrf.solving.options import AnswerOptions
 
 Array = NDArray[np.float64]
 
@@ -86,13 +87,15 @@ class Answers:
 
 def estimation_of(forest: CensoredQuantileForest, matrix: Array) -> Estimation:
     """Estimation of encoded rows, shape (n, p)."""
-    return forest._estimation_of(_engine.Features.of_matrix(matrix))
+    features = _engine.Features.of_matrix(matrix)
+    options = AnswerOptions.from_params(forest.get_params(deep=False), forest.target_.n)
+    return forest.model_.distribution(features, options).estimation
 
 
 def out_of_bag(forest: CensoredQuantileForest, question: Question) -> Answers:
     """Answers for the training rows from the trees that did not draw them."""
     time, event = outcomes_by_row(forest.target_)
-    quantiles, identified, survival = _ask(forest, forest._oob_estimation(), question)
+    quantiles, identified, survival = _ask(forest, forest.oob_distribution().estimation, question)
     by_row = forest.target_.by_row
     return Answers(
         question,
@@ -146,8 +149,8 @@ def share_trained_on(
         Outcomes.
     """
     target = forest.target_
-    bins = forest._binner.bin(features, None, 1)
-    trained = set(_fingerprints(forest._bins, target.observed, target.event == 1))
+    bins = forest.model_.binner.bin(features, None, 1)
+    trained = set(_fingerprints(forest.model_.bins, target.observed, target.event == 1))
     found = [row in trained for row in _fingerprints(bins, time, event)]
     return float(np.mean(found))
 

@@ -214,7 +214,7 @@ def _informative_missingness(subject: Subject) -> Iterator[Caution]:
 def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
     if (~subject.event).sum() < 20:
         return
-    Z = design(subject.matrix, subject.forest._encoder.n_categories)
+    Z = design(subject.matrix, subject.forest.model_.encoder.n_categories)
     target = Target.from_outcome(subject.time, ~subject.event, None, subject.censoring)  # type: ignore[arg-type]
     p_value = likelihood_ratio_p(Z, target)
     if p_value < _CHANCE:

@@ -24,7 +24,6 @@ from cqrf.app.report.scores import Scores, kaplan_meier, score
 from cqrf.data.outcome import Target, marginal_curves, parse_outcome
 from cqrf.forest import CensoredQuantileForest
 from cqrf.metrics.horizon import read_horizon
-from cqrf.model.importance import feature_names
 from cqrf.support.checks import check_same_rows
 from cqrf.support.colours import colour_of_level
 from cqrf.support.words import Words, words_for
@@ -77,10 +76,10 @@ class Subject:
         """Check the data as `fit` does; without a name an outcome is a time, or a value."""
         check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
-        features = forest._encode(X)
+        features = forest.encode(X)
         matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
         # Codes of categories that are not there are -1; here they are missing like numbers.
-        for j, _ in forest._encoder.categories:
+        for j, _ in forest.model_.encoder.categories:
             matrix[matrix[:, j] < 0, j] = np.nan
         if len(matrix) != len(time):
             raise ValueError(
@@ -119,12 +118,12 @@ class Subject:
     @cached_property
     def names(self) -> list[str]:
         """Names of the features."""
-        return feature_names(self.forest)
+        return self.forest.model_.names
 
     @cached_property
     def categories(self) -> dict[int, NDArray[Any]]:
         """Known values of the categorical features, by position."""
-        return dict(self.forest._encoder.categories)
+        return dict(self.forest.model_.encoder.categories)
 
     def cell(self, j: int, value: float) -> str:
         """Write a value of feature j."""
@@ -143,14 +142,17 @@ class Subject:
     @cached_property
     def is_training(self) -> bool:
         """Whether these are the rows that the forest was grown from."""
-        trained = self.forest.target_
+        model = self.forest.model_
+        trained = model.target
         return (
             trained.n_rows == self.n
             and np.array_equal(trained.observed, self.time[trained.order])
             and np.array_equal(trained.event == 1, self.event[trained.order])
             and np.array_equal(
-                self.forest._binner.bin(_engine.Features.of_matrix(self.matrix), trained.order, 1),
-                self.forest._bins,
+                self.forest.model_.binner.bin(
+                    _engine.Features.of_matrix(self.matrix), trained.order, 1
+                ),
+                self.forest.model_.bins,
             )
         )
 
@@ -196,7 +198,7 @@ class Subject:
         trained = self.forest.target_
         everybody = kaplan_meier(trained, self.question, out_of_bag=self.answers.out_of_bag)
         rivals = {"Kaplan-Meier": everybody}
-        design_matrix = design(self.matrix, self.forest._encoder.n_categories)
+        design_matrix = design(self.matrix, self.forest.model_.encoder.n_categories)
         cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
         if cox is not None:
             rivals["Cox regression"] = cox

@@ -187,7 +187,7 @@ def _unknown_categories(
     forest: CensoredQuantileForest, block: Block, X: Any, features: Features
 ) -> Iterator[tuple[str, str]]:
     """Tell of texts that the forest has never seen, one for every column."""
-    known = dict(forest._encoder.categories)
+    known = dict(forest.model_.encoder.categories)
     for j, (name, kind) in enumerate(features.kinds.items()):
         if kind != "text" or not features.named:
             continue

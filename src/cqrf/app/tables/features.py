@@ -86,7 +86,9 @@ class Features:
     @classmethod
     def of_forest(cls, forest: CensoredQuantileForest, names: list[str], file: str) -> Features:
         """Find the columns that a fitted forest needs among those of a table."""
-        words = {j: values.dtype.kind not in "biuf" for j, values in forest._encoder.categories}
+        words = {
+            j: values.dtype.kind not in "biuf" for j, values in forest.model_.encoder.categories
+        }
         known = getattr(forest, "feature_names_in_", None)
         p = forest.n_features_in_
         if known is None and len(names) != p:
