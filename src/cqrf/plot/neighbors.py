@@ -82,19 +82,19 @@ class NeighborsDisplay(Display):
         arrow = "<" if found.censoring == "left" else ">"
         self.stems_ = []
         artists = []
-        for which, marker, color, fill, label in (
+        for which, marker, colour, fill, label in (
             (found.event, "o", BLUE, BLUE, words.event),
             (~found.event, arrow, ORANGE, "white", words.censored),
         ):
             time, weight = found.time[which], found.weights[which]
             self.stems_.append(
-                ax.vlines(time, 0.0, weight, color=color, linewidth=0.9, alpha=0.6, zorder=1)
+                ax.vlines(time, 0.0, weight, color=colour, linewidth=0.9, alpha=0.6, zorder=1)
             )
             artists += ax.plot(
                 time,
                 weight,
                 marker,
-                color=color,
+                color=colour,
                 markerfacecolor=fill,
                 markersize=size,
                 markeredgewidth=1.2,

@@ -16,7 +16,7 @@ import pytest
 
 from cqrf import CensoredQuantileForest
 from cqrf.app.explore.controls import make_controls, read_row
-from cqrf.app.explore.page import Explorer
+from cqrf.app.explore.explorer import Explorer
 from cqrf.app.explore.server import ADDRESS, ExploreServer
 from cqrf.app.tables import Dialect
 from cqrf.datasets import load_congress, load_stormwater_cadmium
@@ -247,7 +247,7 @@ class TestScore:
         assert time.perf_counter() - started < 5.0
 
     def test_rows_are_limited(self, server, monkeypatch):
-        monkeypatch.setattr("cqrf.app.explore.page._MAX_ROWS", 100)
+        monkeypatch.setattr("cqrf.app.explore.explorer._MAX_ROWS", 100)
         X = load_congress().X
         for table in (X[:100], X[:101]):
             parquet = io.BytesIO()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.app.explore.page import Explorer
+from cqrf.app.explore.explorer import Explorer
 from cqrf.app.explore.server import ExploreServer
 from cqrf.app.report.markup import Markup, element
 from cqrf.datasets import make_aft

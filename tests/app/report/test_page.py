@@ -13,10 +13,10 @@ import pytest
 from cqrf import CensoredQuantileForest, Surv
 from cqrf.app.report import Report
 from cqrf.app.report.cautions import find_cautions
-from cqrf.app.report.data import _median
-from cqrf.app.report.effects import measure_effects
+from cqrf.app.report.data_chapter import _median
+from cqrf.app.report.feature_chapters import measure_effects
 from cqrf.app.report.page import _medians
-from cqrf.app.report.rows import choose_rows, portray
+from cqrf.app.report.row_chapter import choose_rows, portray
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.datasets import load_congress, load_stormwater_cadmium, make_aft
 
@@ -244,8 +244,8 @@ class TestWhatIsShown:
         it = Subject.from_data(forest, X, time, event, "t", "t")
         at = level_index(0.5)
         n = it.n
-        it.answers.quantiles[:, at] = np.where(np.arange(n) < n // 2 + 1, 10.0, 52.0)
-        it.answers.identified[:, at] = np.arange(n) < n // 2 + 1
+        it.predictions.quantiles[:, at] = np.where(np.arange(n) < n // 2 + 1, 10.0, 52.0)
+        it.predictions.identified[:, at] = np.arange(n) < n // 2 + 1
         assert _medians(it) == ["10", "10", "beyond 52"]
 
     def test_the_median_of_all_rows_is_kaplan_meier_s(self):

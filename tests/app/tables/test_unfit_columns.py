@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 
 from cqrf.app.tables import (
-    Features,
+    FeatureColumns,
     Outcome,
     OutcomeColumns,
     TableError,
     refuse_copies,
-    refuse_intervals,
+    refuse_start_stop,
 )
 from cqrf.app.tables.reading import Block, Dialect
 
@@ -32,7 +32,7 @@ def block_of(**columns):
 
 def choose(cells, name="x", **options):
     block = block_of(**{"other": RNG.uniform(size=len(cells)), name: cells})
-    return Features.from_table(block, ["t"], **options)
+    return FeatureColumns.from_table(block, ["t"], **options)
 
 
 def shuffled(values):
@@ -95,7 +95,7 @@ class TestIdentifiers:
 
     def test_nothing_else_is_left(self):
         with pytest.raises(TableError, match=r"no column is left .*'id' only tells rows apart"):
-            Features.from_table(block_of(t=[1] * N, id=np.arange(N)), ["t"])
+            FeatureColumns.from_table(block_of(t=[1] * N, id=np.arange(N)), ["t"])
 
 
 def outcome_of(time=TIME, event=EVENT, kept=None):
@@ -176,7 +176,7 @@ STOPS = [10.0, 25, 30, 5, 90, 40, 41, 60, 99]
 class TestIntervals:
     def test_rows_that_join(self):
         outcome = outcome_of(np.array(STOPS), np.arange(9) % 3 == 2)
-        message = refusal(refuse_intervals, "x", STARTS, outcome)
+        message = refusal(refuse_start_stop, "x", STARTS, outcome)
         assert "column 'x': rows seem to be intervals" in message
         assert "make one row of every unit" in message
 
@@ -185,17 +185,17 @@ class TestIntervals:
     )
     def test_names(self, start, stop):
         cells = RNG.uniform(size=N)
-        assert "intervals" in refusal(refuse_intervals, start, cells, time_name=stop)
-        assert refusal(refuse_intervals, start, cells, time_name="days") is None
+        assert "intervals" in refusal(refuse_start_stop, start, cells, time_name=stop)
+        assert refusal(refuse_start_stop, start, cells, time_name="days") is None
         both = block_of(**{start: cells, stop: cells})
         with pytest.raises(TableError, match=f"column '{start}': rows seem to be intervals"):
-            refuse_intervals(both, outcome_of(), OutcomeColumns("t"), [start, stop])
+            refuse_start_stop(both, outcome_of(), OutcomeColumns("t"), [start, stop])
 
     @pytest.mark.parametrize(
         "cells", [RNG.uniform(size=N), [0] * N, TIME / 2, ["a", "b"] * (N // 2), TIME]
     )
     def test_features_are_not(self, cells):
-        assert refusal(refuse_intervals, "x", cells) is None
+        assert refusal(refuse_start_stop, "x", cells) is None
 
 
 class TestUnits:

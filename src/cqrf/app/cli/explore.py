@@ -50,7 +50,7 @@ def command(
     the program.
     """
     need("cli", "jinja2")
-    from cqrf.app.explore.page import Explorer
+    from cqrf.app.explore.explorer import Explorer
     from cqrf.app.explore.server import ExploreServer
     from cqrf.forest import CensoredQuantileForest
 

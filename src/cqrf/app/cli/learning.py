@@ -10,15 +10,15 @@ from cqrf.app.cli.options import note
 from cqrf.app.tables import (
     Block,
     Dialect,
-    Features,
+    FeatureColumns,
     Outcome,
     OutcomeColumns,
     TableError,
-    open_table,
+    open_input,
     read_features,
     read_outcome,
     refuse_copies,
-    refuse_intervals,
+    refuse_start_stop,
 )
 
 if TYPE_CHECKING:
@@ -71,9 +71,11 @@ class Learned:
 def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quiet: bool) -> Learned:
     """Read a table and fit a forest to it."""
     start = perf_counter()
-    block = open_table(data, dialect).read()
+    block = open_input(data, dialect).read()
     outcome = read_outcome(block, columns)
-    features = Features.from_table(block, columns.names, plan.drop, plan.category, plan.feature)
+    features = FeatureColumns.from_table(
+        block, columns.names, plan.drop, plan.category, plan.feature
+    )
     X = read_features(block, features)
     _refuse_what_tells_the_future(block, outcome, columns, features, plan)
     for text in (*outcome.notes, *features.notes):
@@ -104,12 +106,12 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
 
 
 def _refuse_what_tells_the_future(
-    block: Block, outcome: Outcome, columns: OutcomeColumns, features: Features, plan: Plan
+    block: Block, outcome: Outcome, columns: OutcomeColumns, features: FeatureColumns, plan: Plan
 ) -> None:
     """Refuse columns that no new row could have; also among the text that is left out."""
     left_out = [name for name, kind in features.left_out.items() if kind == "text"]
     names = [name for name in (*features.kinds, *left_out) if name not in plan.feature]
-    refuse_intervals(block, outcome, columns, names)
+    refuse_start_stop(block, outcome, columns, names)
     refuse_copies(block, outcome, columns, names)
 
 

@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from cqrf.app.explore.page import Explorer
+from cqrf.app.explore.explorer import Explorer
 from cqrf.app.report.numerals import number
 from cqrf.app.report.parts import CellTable
-from cqrf.app.tables import TableTooLarge, open_table, spreadsheet_safe
-from cqrf.app.tables.answering import Question, answers
+from cqrf.app.tables import TableTooLarge, open_input, spreadsheet_safe
+from cqrf.app.tables.predicting import PredictOptions, predict_blocks
 from cqrf.app.tables.writing import text_writer
 
 ADDRESS = "127.0.0.1"
@@ -151,12 +151,12 @@ class _Handler(BaseHTTPRequestHandler):
         written = io.BytesIO()
         rows, preview = 0, ""
         try:
-            table = open_table(
+            table = open_input(
                 io.BytesIO(body), explorer.dialect, name=name, limits=explorer.limits
             )
             with text_writer(written, ",") as write:
-                question = Question(interval=0.9, keep=("*",))
-                for block in answers(explorer.forest, table, question):
+                options = PredictOptions(interval=0.9, keep=("*",))
+                for block in predict_blocks(explorer.forest, table, options):
                     write(spreadsheet_safe(block))
                     preview = preview or _preview(block, name)
                     rows += len(next(iter(block.values())))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import Question
-from cqrf.app.report.scores import Prediction
+from cqrf.app.report.comparison import GridPrediction
+from cqrf.app.report.predictions import ScoringGrid
 from cqrf.data.outcome import Target
 
 Array = NDArray[np.float64]
@@ -186,27 +186,27 @@ def design(matrix: Array, n_categories: NDArray[np.int64]) -> Array:
     return np.column_stack(columns)
 
 
-def cross_fitted(
+def predict_cox(
     Z: Array,
     time: Array,
     event: NDArray[np.bool_],
-    question: Question,
+    grid: ScoringGrid,
     censoring: str,
     folds: int = 5,
-) -> Prediction | None:
-    """Predict every row by a model fitted without its fold: the counterpart of out-of-bag answers.
+) -> GridPrediction | None:
+    """Predict every row by a model fitted without its fold: the counterpart of out-of-bag ones.
 
     None if some fold holds all events.
     """
     fold = np.random.default_rng(0).permutation(len(time)) % folds
-    quantiles = np.empty((len(time), len(question.levels)))
-    survival = np.empty((len(time), len(question.times)))
+    quantiles = np.empty((len(time), len(grid.levels)))
+    survival = np.empty((len(time), len(grid.times)))
     for k in range(folds):
         rest = fold != k
         if not event[rest].any():
             return None
         target = Target.from_outcome(time[rest], event[rest], None, censoring)  # type: ignore[arg-type]
         model = Cox.fit(Z[rest], target)
-        quantiles[~rest] = model.quantiles(Z[~rest], question.levels)
-        survival[~rest] = model.survival(Z[~rest], question.times)
-    return Prediction(quantiles, survival)
+        quantiles[~rest] = model.quantiles(Z[~rest], grid.levels)
+        survival[~rest] = model.survival(Z[~rest], grid.times)
+    return GridPrediction(quantiles, survival)

@@ -15,18 +15,18 @@ from cqrf.app.report.cautions import (
     cautions_chapter,
     find_cautions,
 )
-from cqrf.app.report.data import data_chapter
-from cqrf.app.report.effects import (
+from cqrf.app.report.data_chapter import data_chapter
+from cqrf.app.report.feature_chapters import (
     effects_chapter,
     importance_chapter,
     measure_effects,
     measure_importance,
 )
-from cqrf.app.report.fit import fit_chapter, leaf_chapter
+from cqrf.app.report.fit_chapter import fit_chapter, leaf_chapter
 from cqrf.app.report.markup import document
 from cqrf.app.report.numerals import bounded, percent
 from cqrf.app.report.parts import Chapter, Part
-from cqrf.app.report.rows import choose_rows, portray, rows_chapter
+from cqrf.app.report.row_chapter import choose_rows, portray, rows_chapter
 from cqrf.app.report.subject import SHOWN, Subject, level_index
 from cqrf.support.progress import ProgressBar
 
@@ -97,11 +97,11 @@ def _summary(subject: Subject) -> str:
 def _medians(subject: Subject) -> list[str]:
     """Write the 10, 50 and 90% points of the predicted medians over rows, bounds as bounds."""
     at = level_index(0.5)
-    answered = ~np.isnan(subject.answers.quantiles[:, at])
-    medians = subject.answers.quantiles[answered, at]
+    answered = ~np.isnan(subject.predictions.quantiles[:, at])
+    medians = subject.predictions.quantiles[answered, at]
     # Beyond its bound a median may lie anywhere: a point is known where that makes no difference.
     farthest = -np.inf if subject.left else np.inf
-    moved = np.where(subject.answers.identified[answered, at], medians, farthest)
+    moved = np.where(subject.predictions.identified[answered, at], medians, farthest)
     points = [np.quantile(values, SHOWN, method="inverted_cdf") for values in (medians, moved)]
     return [
         bounded(float(near), bool(near == far), subject.words)

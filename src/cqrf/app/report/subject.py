@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
-from cqrf.app.report.answers import (
-    Answers,
-    Question,
-    estimation_of,
-    out_of_bag,
-    predicted,
+from cqrf.app.report.comparison import Scores, predict_kaplan_meier, score_beside_rivals
+from cqrf.app.report.cox import design, predict_cox
+from cqrf.app.report.numerals import number
+from cqrf.app.report.predictions import (
+    PredictedRows,
+    ScoringGrid,
+    encoded_law,
+    predict_out_of_bag,
+    predict_rows,
     share_trained_on,
 )
-from cqrf.app.report.cox import cross_fitted, design
-from cqrf.app.report.numerals import number
-from cqrf.app.report.scores import Scores, kaplan_meier, score
 from cqrf.data.outcome import Target, marginal_curves, parse_outcome
 from cqrf.forest import CensoredQuantileForest
 from cqrf.metrics.horizon import read_horizon
@@ -180,29 +180,29 @@ class Subject:
         return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
 
     @cached_property
-    def question(self) -> Question:
+    def grid(self) -> ScoringGrid:
         """What is asked of every row, and how far."""
-        return Question.about(self.forest, LEVELS, self.horizon)
+        return ScoringGrid.about(self.forest, LEVELS, self.horizon)
 
     @cached_property
-    def answers(self) -> Answers:
+    def predictions(self) -> PredictedRows:
         """Predictions for every row: out-of-bag for training rows."""
         if self.is_training:
-            return out_of_bag(self.forest, self.question)
-        estimation = estimation_of(self.forest, self.matrix)
-        return predicted(self.forest, estimation, self.time, self.event, self.question)
+            return predict_out_of_bag(self.forest, self.grid)
+        law = encoded_law(self.forest, self.matrix)
+        return predict_rows(law, self.time, self.event, self.grid)
 
     @cached_property
     def scores(self) -> Scores:
         """Scores beside the Kaplan-Meier curve and Cox regression."""
         trained = self.forest.target_
-        everybody = kaplan_meier(trained, self.question, out_of_bag=self.answers.out_of_bag)
+        everybody = predict_kaplan_meier(trained, self.grid, out_of_bag=self.predictions.out_of_bag)
         rivals = {"Kaplan-Meier": everybody}
         design_matrix = design(self.matrix, self.forest.model_.encoder.n_categories)
-        cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
+        cox = predict_cox(design_matrix, self.time, self.event, self.grid, self.censoring)
         if cox is not None:
             rivals["Cox regression"] = cox
-        return score(self.answers, rivals, trained)
+        return score_beside_rivals(self.predictions, rivals, trained)
 
 
 def level_index(level: float) -> int:

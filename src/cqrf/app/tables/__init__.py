@@ -6,29 +6,29 @@ Needs pyarrow and pandas (``pip install 'cqrf[cli]'``); nothing else of the pack
 from cqrf.app.tables.columns import Kind
 from cqrf.app.tables.copies import refuse_copies
 from cqrf.app.tables.errors import TableError, TableTooLarge
-from cqrf.app.tables.features import Features, read_features
-from cqrf.app.tables.intervals import refuse_intervals
-from cqrf.app.tables.outcome import Outcome, OutcomeColumns, read_outcome
-from cqrf.app.tables.reading import Block, Dialect, Limits, Table, open_table
+from cqrf.app.tables.feature_columns import FeatureColumns, read_features
+from cqrf.app.tables.outcome_columns import Outcome, OutcomeColumns, read_outcome
+from cqrf.app.tables.reading import Block, Dialect, SizeLimits, TableReader, open_input
+from cqrf.app.tables.start_stop import refuse_start_stop
 from cqrf.app.tables.writing import FORMATS, open_output, spreadsheet_safe
 
 __all__ = [
     "FORMATS",
     "Block",
     "Dialect",
-    "Features",
+    "FeatureColumns",
     "Kind",
-    "Limits",
     "Outcome",
     "OutcomeColumns",
-    "Table",
+    "SizeLimits",
     "TableError",
+    "TableReader",
     "TableTooLarge",
+    "open_input",
     "open_output",
-    "open_table",
     "read_features",
     "read_outcome",
     "refuse_copies",
-    "refuse_intervals",
+    "refuse_start_stop",
     "spreadsheet_safe",
 ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cqrf.app.tables.columns import numbers_within, texts
 from cqrf.app.tables.errors import TableError, shown
-from cqrf.app.tables.outcome import Outcome, OutcomeColumns
+from cqrf.app.tables.outcome_columns import Outcome, OutcomeColumns
 from cqrf.app.tables.reading import Block
 
 Array = NDArray[np.float64]

@@ -61,7 +61,7 @@ class Dialect:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SizeLimits:
     """How much of a table is taken in: a small file may hold a large table, compressed.
 
     Attributes
@@ -96,7 +96,7 @@ class Limits:
 class _Counted(io.RawIOBase):
     """A stream that ends with an error when it gives more than is allowed."""
 
-    def __init__(self, stream: IO[bytes], limits: Limits, file: str) -> None:
+    def __init__(self, stream: IO[bytes], limits: SizeLimits, file: str) -> None:
         self._stream, self._limits, self._file, self._given = stream, limits, file, 0
 
     def readable(self) -> bool:
@@ -153,7 +153,7 @@ def listed(names: Any, wanted: str) -> str:
 
 
 @dataclass(eq=False)
-class Table:
+class TableReader:
     """An open table; its blocks can be read once.
 
     Attributes
@@ -169,7 +169,7 @@ class Table:
     _batches: Iterator[pa.RecordBatch]
     _dialect: Dialect
     _text: bool
-    _limits: Limits | None = None
+    _limits: SizeLimits | None = None
     _next_row: int = field(default=1)
 
     def blocks(self) -> Iterator[Block]:
@@ -210,13 +210,13 @@ class Table:
         return Block(self.file, columns, 1, self._next_row - 1, self._dialect)
 
 
-def open_table(
+def open_input(
     source: str | Path | IO[bytes],
     dialect: Dialect | None = None,
     *,
     name: str | None = None,
-    limits: Limits | None = None,
-) -> Table:
+    limits: SizeLimits | None = None,
+) -> TableReader:
     """Open a table; what it is shows in its first bytes.
 
     Parameters
@@ -227,12 +227,12 @@ def open_table(
         How a CSV file is written.
     name : str, optional
         Name for messages.
-    limits : Limits, optional
+    limits : SizeLimits, optional
         Most that is taken in; a larger table raises `TableTooLarge`.
 
     Returns
     -------
-    Table
+    TableReader
     """
     dialect = dialect or Dialect()
     if isinstance(source, str | Path):
@@ -280,8 +280,8 @@ def _peekable(stream: IO[bytes]) -> io.BufferedReader:
 
 
 def _open_binary(
-    stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: Limits | None
-) -> Table:
+    stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: SizeLimits | None
+) -> TableReader:
     # Both formats keep their table of contents at the end: a pipe is read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
@@ -306,10 +306,10 @@ def _open_binary(
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
-    return Table(name, _distinct(schema.names, name), batches, dialect, _text=False)
+    return TableReader(name, _distinct(schema.names, name), batches, dialect, _text=False)
 
 
-def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> None:
+def _check_parquet(file: pa.parquet.ParquetFile, limits: SizeLimits, name: str) -> None:
     """Refuse a file that tells of too much in its table of contents."""
     contents = file.metadata
     limits.check_rows(contents.num_rows, name)
@@ -318,7 +318,7 @@ def _check_parquet(file: pa.parquet.ParquetFile, limits: Limits, name: str) -> N
     limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
 
 
-def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
+def _check_feather(stream: IO[bytes], limits: SizeLimits, name: str) -> None:
     """Refuse a file of too many rows, or whose numbers take too much; text cannot be foreseen."""
     from pyarrow.dataset import IpcFileFormat
 
@@ -333,8 +333,8 @@ def _check_feather(stream: IO[bytes], limits: Limits, name: str) -> None:
 
 
 def _open_csv(
-    stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str, limits: Limits | None
-) -> Table:
+    stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str, limits: SizeLimits | None
+) -> TableReader:
     _refuse_binary(start, dialect, name)
     delimiter = dialect.delimiter or ("\t" if name.endswith(".tsv") else ",")
     names = _header(start, delimiter, dialect, name)
@@ -361,7 +361,9 @@ def _open_csv(
         raise _csv_error(name, str(error)) from None
     except (UnicodeError, LookupError) as error:
         raise TableError(name, f"is not written in {dialect.encoding}: {error}") from None
-    return Table(name, _distinct(reader.schema.names, name), iter(reader), dialect, _text=True)
+    return TableReader(
+        name, _distinct(reader.schema.names, name), iter(reader), dialect, _text=True
+    )
 
 
 def _refuse_binary(start: bytes, dialect: Dialect, name: str) -> None:

@@ -17,10 +17,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import estimation_of
 from cqrf.app.report.charts import Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent, plus_minus
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Headed, Paragraph, Part
+from cqrf.app.report.predictions import encoded_law
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject
 from cqrf.model.importance import Importance
 from cqrf.support.colours import BLUE
@@ -72,7 +72,7 @@ def measure_effects(subject: Subject, order: NDArray[np.int64]) -> list[Effect]:
     m = int(np.clip(per_feature // _VALUES, _MIN_ROWS, min(_MAX_ROWS, subject.n)))
     rows = np.unique(np.linspace(0, subject.n - 1, min(m, subject.n)).round().astype(int))
     # Spread over the predicted medians, so that the sample is like the whole.
-    base = subject.matrix[np.argsort(subject.answers.quantiles[:, 9], kind="stable")[rows]]
+    base = subject.matrix[np.argsort(subject.predictions.quantiles[:, 9], kind="stable")[rows]]
     return [_effect(subject, int(j), base) for j in drawn]
 
 
@@ -98,7 +98,7 @@ def _effect(subject: Subject, j: int, base: Array) -> Effect:
     # How high the curve is before the first time: under left censoring that may be below a level.
     times = np.concatenate([[np.nextafter(times[0], -np.inf)], times])
     flat = np.asfortranarray(points.reshape(-1, subject.p))
-    curves = estimation_of(subject.forest, flat).curve("survival", times)
+    curves = encoded_law(subject.forest, flat).curve("survival", times)
     mean = curves.reshape(len(values), len(base), len(times)).mean(axis=1)
     at = np.array([[_first_below(times, curve, 1.0 - q) for q in SHOWN] for curve in mean])
     return Effect(j, values, at, counts)

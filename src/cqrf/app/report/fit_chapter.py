@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from cqrf.app.report.charts import GREY, Axis, Chart
+from cqrf.app.report.comparison import Rival, Scores
 from cqrf.app.report.numerals import NOTHING, number, percent, plus_minus
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Paragraph, Part, Tiles
-from cqrf.app.report.scores import Rival, Scores
 from cqrf.app.report.subject import LEVELS, Subject
 from cqrf.support.colours import BLUE, ORANGE, PURPLE
 
@@ -20,7 +20,7 @@ _TRAINED_ON = 0.5
 def fit_chapter(subject: Subject) -> Chapter:
     """Scores beside the baselines, calibration, coverage, identified shares."""
     scores = subject.scores
-    if subject.answers.out_of_bag:
+    if subject.predictions.out_of_bag:
         how = (
             f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
             "that did not see it. Cox regression is fitted in five folds for the same reason."

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.app.tables import answering, open_table
-from cqrf.app.tables.answering import Question, answers, rounded
+from cqrf.app.tables import open_input, predicting
+from cqrf.app.tables.predicting import PredictOptions, predict_blocks, rounded
 
 
 @pytest.fixture(scope="module", params=["right", "left"])
@@ -32,14 +32,14 @@ def forest(data, censoring):
     return CensoredQuantileForest(10, **options).fit(*data)
 
 
-def ask(forest, table, **question):
+def ask(forest, table, **options):
     stream = io.BytesIO(table.to_csv(index=False).encode())
-    (answer,) = answers(forest, open_table(stream), Question(**question))
+    (answer,) = predict_blocks(forest, open_input(stream), PredictOptions(**options))
     return answer
 
 
 def test_survival_given_times_of_their_own(forest, data, monkeypatch):
-    monkeypatch.setattr(answering, "_ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(predicting, "_ROWS_AT_ONCE", 7)
     X, time, _ = data
     table = X.assign(so_far=np.round(time / 2, 1))
     answer = ask(forest, table, survival=(0.5, 9.0), after="so_far")

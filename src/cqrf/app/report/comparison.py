@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import Answers, Question
+from cqrf.app.report.predictions import PredictedRows, ScoringGrid
 from cqrf.data.outcome import Target
 from cqrf.metrics import (
     QuantileCalibration,
@@ -39,7 +39,7 @@ _DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class GridPrediction:
     """What somebody predicts.
 
     Attributes
@@ -140,32 +140,36 @@ class Scores:
     identified: Array
 
 
-def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
+def predict_kaplan_meier(
+    target: Target, grid: ScoringGrid, *, out_of_bag: bool = False
+) -> GridPrediction:
     """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
     rest = without_itself(target) if out_of_bag else None
     if rest is not None:
-        quantiles, _ = rest.quantiles(question.levels, solver="root", interpolation="midpoint")
-        survival = rest.curve("survival", question.times)
-        return Prediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
+        quantiles, _ = rest.quantiles(grid.levels, solver="root", interpolation="midpoint")
+        survival = rest.curve("survival", grid.times)
+        return GridPrediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
         target.observed,
         target.event == 1,
-        question.levels,
+        grid.levels,
         censoring=target.censoring,
     )
-    return Prediction(np.ravel(quantiles), kaplan_meier_survival(target, question.times))
+    return GridPrediction(np.ravel(quantiles), kaplan_meier_survival(target, grid.times))
 
 
-def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
+def score_beside_rivals(
+    predictions: PredictedRows, rivals: dict[str, GridPrediction], train: Target
+) -> Scores:
     """Score predicted quantiles and curves.
 
     Parameters
     ----------
-    answers : Answers
+    predictions : PredictedRows
         Rows with NaN (no out-of-bag answer) are left out.
-    rivals : dict of str to Prediction
+    rivals : dict of str to GridPrediction
         Other predictions for the same rows, `kaplan_meier` first.
     train : Target
         The training outcomes, from which the censoring curve is estimated.
@@ -174,20 +178,20 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     -------
     Scores
     """
-    question = answers.question
-    kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
-    scored = Scored(answers.time[kept], answers.event[kept], None, train, question.horizon)
-    quantiles, identified = answers.quantiles[kept], answers.identified[kept]
+    grid = predictions.grid
+    kept = np.asarray(~np.isnan(predictions.quantiles).any(axis=1))
+    scored = Scored(predictions.time[kept], predictions.event[kept], None, train, grid.horizon)
+    quantiles, identified = predictions.quantiles[kept], predictions.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
     # Without its own outcome a row is thought the earlier, the later it is: what that does to the
     # curve of everybody is taken off before rows are ranked.
     own: Array | float = 0.0
-    if answers.out_of_bag:
-        everybody = integrate(next(iter(others.values())).survival, question.times)
+    if predictions.out_of_bag:
+        everybody = integrate(next(iter(others.values())).survival, grid.times)
         own = everybody - everybody.mean()
-    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question, own)
+    ours = _Judged.of(scored, GridPrediction(quantiles, predictions.survival[kept]), grid, own)
     theirs = {
-        name: _Judged.of(scored, prediction, question, own if at == 0 else 0.0)
+        name: _Judged.of(scored, prediction, grid, own if at == 0 else 0.0)
         for at, (name, prediction) in enumerate(others.items())
     }
     beyond = -np.inf if scored.mirrored else np.inf
@@ -195,25 +199,25 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     options = {
         "event": scored.event,
         "censoring": train.censoring,
-        "horizon": question.horizon,
+        "horizon": grid.horizon,
         # Out-of-bag the rows are the training rows, and share the error of their curve.
-        "train": None if answers.out_of_bag and kept.all() and train.weight is None else train,
+        "train": None if predictions.out_of_bag and kept.all() and train.weight is None else train,
     }
     with warnings.catch_warnings():
         # Where nothing can be said there is NaN, and the page says so.
         warnings.simplefilter("ignore")
-        calibration = quantile_calibration(scored.time, marked, question.levels, **options)  # type: ignore[arg-type]
+        calibration = quantile_calibration(scored.time, marked, grid.levels, **options)  # type: ignore[arg-type]
         coverage = [
             found
             for nominal in COVERAGES
-            if (found := _coverage(scored, marked, question.levels, nominal)) is not None
+            if (found := _coverage(scored, marked, grid.levels, nominal)) is not None
         ]
     # Where hardly a prediction lies before the horizon nothing can be said of a level.
     judged = enough(calibration.n_used, len(scored.time))
     return Scores(
-        levels=question.levels,
+        levels=grid.levels,
         n=len(scored.time),
-        horizon=question.horizon,
+        horizon=grid.horizon,
         loss=mean_by_level(ours.rho, scored.weight),
         brier=float(ours.errors.mean()),
         log_score=ours.log_score,
@@ -249,37 +253,35 @@ class _Judged:
 
     @classmethod
     def of(
-        cls, scored: Scored, prediction: Prediction, question: Question, own: Array | float
+        cls, scored: Scored, prediction: GridPrediction, grid: ScoringGrid, own: Array | float
     ) -> _Judged:
-        shape = (len(scored.time), len(question.times))
+        shape = (len(scored.time), len(grid.times))
         survival = np.broadcast_to(prediction.survival, shape)
         options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
-        at = question.log_times
+        at = grid.log_times
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            log_score = censored_log_score(
-                scored.time, survival[:, at], question.times[at], **options
-            )
+            log_score = censored_log_score(scored.time, survival[:, at], grid.times[at], **options)
             concordance = concordance_index(
                 scored.time,
-                np.round(integrate(survival, question.times) - own, _DIGITS),
+                np.round(integrate(survival, grid.times) - own, _DIGITS),
                 train=scored.train,
                 horizon=scored.horizon,
                 **options,
             )
         return cls(
-            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
-            integrated_errors(scored, survival, question.times),
+            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), grid.levels),
+            integrated_errors(scored, survival, grid.times),
             log_score,
             concordance,
         )
 
 
-def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
+def _rows(prediction: GridPrediction, kept: NDArray[np.bool_]) -> GridPrediction:
     """Keep some rows of a prediction, where it has rows."""
     if prediction.survival.ndim == 1:
-        return Prediction(np.atleast_2d(prediction.quantiles), prediction.survival)
-    return Prediction(prediction.quantiles[kept], prediction.survival[kept])
+        return GridPrediction(np.atleast_2d(prediction.quantiles), prediction.survival)
+    return GridPrediction(prediction.quantiles[kept], prediction.survival[kept])
 
 
 def _compare(

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.app.explore.controls import Control, make_controls, read_row
-from cqrf.app.report.answers import estimation_of
 from cqrf.app.report.markup import Markup, asset, document
 from cqrf.app.report.numerals import bounded
 from cqrf.app.report.parts import CellTable, Figure
-from cqrf.app.report.rows import curve_chart, time_range
+from cqrf.app.report.predictions import encoded_law
+from cqrf.app.report.row_chapter import curve_chart, time_range
 from cqrf.app.report.subject import SHOWN
-from cqrf.app.tables import Dialect, Limits
+from cqrf.app.tables import Dialect, SizeLimits
 from cqrf.forest import CensoredQuantileForest
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
@@ -65,9 +65,9 @@ class Explorer:
         return self.time_name or self.words.outcome
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> SizeLimits:
         """Most that is taken in of a table."""
-        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
+        return SizeLimits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
 
     @cached_property
     def controls(self) -> list[Control]:
@@ -107,17 +107,15 @@ class Explorer:
         row = read_row(self.controls, request.get("values"))
         pinned = request.get("pinned")
         levels = np.array([*SHOWN, _TAIL, 1.0 - _TAIL])
-        forest, words = self.forest, self.words
-        estimation = estimation_of(forest, row)
-        quantiles, identified = estimation.quantiles(
-            levels, solver=forest.solver, interpolation=forest.interpolation
-        )
-        _, _, weights = estimation.weights.matrix(1, 64)
+        words = self.words
+        law = encoded_law(self.forest, row)
+        quantiles, identified = law.quantile(levels), law.identified(levels)
+        weights = law.weights().data
         low, high = time_range(self._outcome[0])
         chart = curve_chart(
             f"{words.curve.capitalize()} of the row that the controls describe",
             self.name,
-            estimation.survival_functions()[0],
+            law.survival()[0],
             quantiles[0, :3],
             identified[0, :3],
             self.overall,
@@ -127,7 +125,7 @@ class Explorer:
         )
         chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
         if pinned is not None:
-            other = estimation_of(forest, read_row(self.controls, pinned)).survival_functions()[0]
+            other = encoded_law(self.forest, read_row(self.controls, pinned)).survival()[0]
             x = np.concatenate([[low], other.x[other.x > low]])
             chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
         times = [

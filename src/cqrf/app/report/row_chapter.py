@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import estimation_of
 from cqrf.app.report.charts import GREY, Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Paragraph, Part
+from cqrf.app.report.predictions import encoded_law
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
@@ -49,26 +49,22 @@ class Portrait:
 
 def choose_rows(subject: Subject) -> list[int]:
     """Choose some rows from early to late, and one whose median is not identified."""
-    middle = subject.answers.quantiles[:, 9]
+    middle = subject.predictions.quantiles[:, 9]
     answered = np.flatnonzero(~np.isnan(middle))
     ranked = answered[np.argsort(middle[answered], kind="stable")]
     rows = [int(ranked[round(share * (len(ranked) - 1))]) for share in _AT]
-    unknown = [int(i) for i in ranked if not subject.answers.identified[i, 9]]
+    unknown = [int(i) for i in ranked if not subject.predictions.identified[i, 9]]
     return list(dict.fromkeys(rows + unknown[-1:]))
 
 
 def portray(subject: Subject, rows: list[int]) -> list[Portrait]:
     """Find the weights of some rows, and the curves that follow from them."""
     forest = subject.forest
-    indptr, indices, values = estimation_of(forest, subject.matrix[rows]).weights.matrix(1, 64)
     time, event = outcomes_by_row(forest.target_)
-    weights = np.zeros((len(rows), len(time)))
-    for k, row in enumerate(rows):
-        inside = slice(indptr[k], indptr[k + 1])
-        weights[k, indices[inside]] = values[inside]
-        if subject.is_training:
-            # As out-of-bag: what a row's own outcome says about it is not a prediction.
-            weights[k, row] = 0.0
+    weights = encoded_law(forest, subject.matrix[rows]).weights().toarray()
+    if subject.is_training:
+        # What a row's own outcome says about it is not a prediction.
+        weights[np.arange(len(rows)), rows] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
     kept = ~np.isnan(time)
     arguments = (weights[:, kept], time[kept], event[kept])

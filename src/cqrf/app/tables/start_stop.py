@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cqrf.app.tables.columns import kind_of, numbers
 from cqrf.app.tables.errors import TableError
-from cqrf.app.tables.outcome import Outcome, OutcomeColumns
+from cqrf.app.tables.outcome_columns import Outcome, OutcomeColumns
 from cqrf.app.tables.reading import Block
 
 _PAIRS = (
@@ -27,7 +27,7 @@ _LEAST_JOINED = 3
 _FEW = 1000
 
 
-def refuse_intervals(
+def refuse_start_stop(
     block: Block, outcome: Outcome, columns: OutcomeColumns, names: list[str]
 ) -> None:
     """Refuse start-stop rows: columns that are called so, or intervals that join.

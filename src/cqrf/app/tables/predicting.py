@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 from cqrf.app.tables.columns import numbers
 from cqrf.app.tables.errors import TableError, meant, shown
-from cqrf.app.tables.features import Features, read_features
-from cqrf.app.tables.reading import Block, Table, listed
+from cqrf.app.tables.feature_columns import FeatureColumns, read_features
+from cqrf.app.tables.reading import Block, TableReader, listed
 from cqrf.forest import CensoredQuantileForest
-from cqrf.solving.estimation import mark_unreached
 
 Array = NDArray[np.float64]
 
-# Rows whose survival at times of their own is asked at once: every one at the times of all.
-_ROWS_AT_ONCE = 128
+# Rows whose survival given a time is asked at once: it holds the whole curve of each.
+_ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked about every row.
+class PredictOptions:
+    """What is predicted for every row.
 
     Attributes
     ----------
@@ -68,10 +67,10 @@ class Question:
         return named
 
 
-def answers(
+def predict_blocks(
     forest: CensoredQuantileForest,
-    table: Table,
-    question: Question,
+    table: TableReader,
+    options: PredictOptions,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Predict block after block.
@@ -80,10 +79,10 @@ def answers(
     ----------
     forest : CensoredQuantileForest
         It must be calibrated where bounds are asked for.
-    table : Table
+    table : TableReader
         Its rows are read as they are answered.
-    question : Question
-        What is asked.
+    options : PredictOptions
+        What is predicted.
     tell : callable
         Takes a line that the user should read.
 
@@ -94,8 +93,8 @@ def answers(
         survival; bounds.
     """
     # Columns by position: what is only copied or asked after is none of the model's.
-    features = Features.of_forest(forest, table.names, table.file)
-    kept = table.names if "*" in question.keep else list(question.keep)
+    features = FeatureColumns.of_forest(forest, table.names, table.file)
+    kept = table.names if "*" in options.keep else list(options.keep)
     for name in kept:
         if name not in table.names:
             problem = f"--keep {name}: there is no such column; {listed(table.names, name)}"
@@ -108,66 +107,52 @@ def answers(
                 tell(line)
                 told.add(name)
         answer: dict[str, Any] = {name: block.columns[name] for name in kept}
-        for name, values in _solve(forest, X, _after(block, question.after), question).items():
-            if question.digits is not None and values.dtype.kind == "f":
-                values = rounded(values, question.digits)
+        for name, values in _solve(forest, X, _after(block, options.after), options).items():
+            if options.digits is not None and values.dtype.kind == "f":
+                values = rounded(values, options.digits)
             answer[name if name not in kept else f"{name}_predicted"] = values
         yield answer
 
 
 def _solve(
-    forest: CensoredQuantileForest, X: Any, after: Array | float | None, question: Question
+    forest: CensoredQuantileForest, X: Any, after: Array | float | None, options: PredictOptions
 ) -> dict[str, NDArray[Any]]:
     """Answer the rows of a block: names of columns and arrays of shape (n,)."""
-    named = question.levels
+    named = options.levels
     levels = np.array(list(named.values()))
-    quantiles = forest.predict(X, levels, conditional_after=after)
-    identified = forest.identified(X, levels, conditional_after=after)
+    law = forest.distribution(X, conditional_after=after)
+    identified = law.identified(levels)
     answer: dict[str, NDArray[Any]] = {}
     for j, name in enumerate(named):
-        unreached = question.unreached or ("clip" if j < len(question.quantiles) else "inf")
-        answer[name] = mark_unreached(
-            quantiles[:, j], identified[:, j], unreached, mirrored=forest.target_.mirrored
-        )
+        unreached = options.unreached or ("clip" if j < len(options.quantiles) else "inf")
+        answer[name] = law.quantile(levels, unreached=unreached)[:, j]
         answer[f"{name}_identified"] = identified[:, j]
-    if question.survival:
-        survival = _survival(forest, X, np.array(question.survival), after)
-        for j, time in enumerate(question.survival):
+    if options.survival:
+        survival = _survival(forest, X, np.array(options.survival), after)
+        for j, time in enumerate(options.survival):
             answer[f"s{time:g}"] = survival[:, j]
-    if question.lower_bound is not None:
-        name = f"lower_bound{question.lower_bound:g}"
-        answer[name] = forest.predict_lower_bound(X, question.lower_bound)
-    if question.upper_bound is not None:
-        name = f"upper_bound{question.upper_bound:g}"
-        answer[name] = forest.predict_upper_bound(X, question.upper_bound)
+    if options.lower_bound is not None:
+        answer[f"lower_bound{options.lower_bound:g}"] = law.lower_bound(options.lower_bound)
+    if options.upper_bound is not None:
+        answer[f"upper_bound{options.upper_bound:g}"] = law.upper_bound(options.upper_bound)
     return answer
 
 
 def _survival(
     forest: CensoredQuantileForest, X: Any, times: Array, after: Array | float | None
 ) -> Array:
-    """P(T > time), shape (n, times); given that T > `after`, S(time) / S(after)."""
+    """P(T > time), shape (n, times), given that T > `after`."""
     if after is None:
-        return np.asarray(forest.predict_survival_function(X, times))
-    if np.ndim(after) == 0:
-        return _conditional(forest, X, times, np.full(len(X), after))
+        return np.asarray(forest.distribution(X).survival(times))
     parts = []
     for begin in range(0, len(X), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)
         part = X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
-        parts.append(_conditional(forest, part, times, np.asarray(after)[rows]))
+        until = np.broadcast_to(after, len(X))[rows]
+        curves = np.asarray(forest.distribution(part, conditional_after=until).survival(times))
+        # Until then all are known to be there, also where nothing is left of a curve.
+        parts.append(np.where(times <= until[:, None], 1.0, curves))
     return np.concatenate(parts)
-
-
-def _conditional(forest: CensoredQuantileForest, X: Any, times: Array, after: Array) -> Array:
-    different, own = np.unique(after, return_inverse=True)
-    curves = np.asarray(forest.predict_survival_function(X, np.concatenate([times, different])))
-    until = curves[np.arange(len(after)), len(times) + own][:, None]
-    # Where nothing is left of a curve, nothing can be said; before `after`, all are known to be
-    # there.
-    with np.errstate(invalid="ignore"):
-        ratio = np.where(until > 0.0, curves[:, : len(times)] / until, np.nan)
-    return np.where(times <= after[:, None], 1.0, ratio)
 
 
 def rounded(values: Array, digits: int) -> Array:
@@ -184,7 +169,7 @@ def rounded(values: Array, digits: int) -> Array:
 
 
 def _unknown_categories(
-    forest: CensoredQuantileForest, block: Block, X: Any, features: Features
+    forest: CensoredQuantileForest, block: Block, X: Any, features: FeatureColumns
 ) -> Iterator[tuple[str, str]]:
     """Tell of texts that the forest has never seen, one for every column."""
     known = dict(forest.model_.encoder.categories)
