@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf.metrics import QuantileCalibration, quantile_calibration
-from cqrf.plot.style import GREY, Display, Z
-from cqrf.support.colours import BLUE
+from cqrf.plot.style import GREY, Display
+from cqrf.support.colours import BLUE, ERROR_BAR
 
 
 class CalibrationDisplay(Display):
@@ -147,7 +147,7 @@ class CalibrationDisplay(Display):
         self.line_ = ax.errorbar(
             self.calibration.quantiles[order],
             self.calibration.observed[order],
-            Z * self.calibration.std_error[order],
+            ERROR_BAR * self.calibration.std_error[order],
             fmt="o-",
             markersize=4.5,
             linewidth=1.2,

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf.model.importance import Importance
-from cqrf.plot.style import GREY, Display, Z
+from cqrf.plot.style import GREY, Display
 from cqrf.support.checks import check_int
-from cqrf.support.colours import BLUE, colour_of_level
+from cqrf.support.colours import BLUE, ERROR_BAR, colour_of_level
 
 # Height of a name at the usual size of text, with some air.
 _POINTS_PER_NAME = 13.0
@@ -114,7 +114,7 @@ class ImportanceDisplay(Display):
                 ax.errorbar(
                     mean[self.order_, k],
                     place + shift,
-                    xerr=Z * std_error[self.order_, k],
+                    xerr=ERROR_BAR * std_error[self.order_, k],
                     fmt="o",
                     color=BLUE if level is None else colour_of_level(level),
                     markersize=4.5,

@@ -12,8 +12,6 @@ CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", (0, (5, 2)))
 # Up to so many curves each has a colour and a name; more are drawn as a crowd.
 MAX_NAMED = len(CYCLE) * len(DASHES)
-# Two-sided 95%.
-Z = 1.959964
 
 
 class Display:

@@ -315,9 +315,10 @@ class TestWhatIsShown:
             fitted(X, np.maximum(value, 1.0), value >= 1.0, censoring="left"),
             X, np.maximum(value, 1.0), value >= 1.0, "t", None,
         )  # fmt: skip
-        (effect,) = measure_effects(it, np.array([0]))
-        assert np.isnan(effect.times[:, 0]).all()
-        assert (effect.times[:, 2] > 1.0).all()
+        effect = measure_effects(it, np.array([0]))[0].effect
+        assert not effect.identified[:, 0].any()
+        assert effect.identified[:, 2].all()
+        assert (effect.quantiles[:, 2] > 1.0).all()
         assert it.time_name == "value"
 
 
@@ -327,12 +328,12 @@ class TestParts:
         X = rng.uniform(size=(600, 3))
         time = np.exp(2.0 * X[:, 0] + 0.2 * rng.normal(size=600))
         it = subject(X, time, np.ones(600, bool), n_estimators=100)
-        effects = measure_effects(it, np.arange(3))
+        medians = [found.effect.quantiles[:, 1] for found in measure_effects(it, np.arange(3))]
         # exp(2 x) between the ends of the grid, 0.025 and 0.975.
-        rise = effects[0].times[-1, 1] / effects[0].times[0, 1]
+        rise = medians[0][-1] / medians[0][0]
         assert 4.0 < rise < np.exp(1.9) * 1.1
-        for other in effects[1:]:
-            assert np.ptp(other.times[:, 1]) < 0.25 * np.ptp(effects[0].times[:, 1])
+        for other in medians[1:]:
+            assert np.ptp(other) < 0.25 * np.ptp(medians[0])
 
     def test_a_row_has_no_weight_in_its_own_prediction(self):
         data = make_aft(200, n_features=5, random_state=0)

@@ -9,7 +9,7 @@ from cqrf.app.report.comparison import Rival, Scores
 from cqrf.app.report.numerals import NOTHING, number, percent, plus_minus
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Paragraph, Part, Tiles
 from cqrf.app.report.subject import LEVELS, Subject
-from cqrf.support.colours import BLUE, ORANGE, PURPLE
+from cqrf.support.colours import BLUE, ERROR_BAR, ORANGE, PURPLE
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
@@ -175,8 +175,9 @@ def _calibration(subject: Subject) -> Figure:
     for level, observed, error, used in zip(
         found.quantiles, found.observed, found.std_error, found.n_used, strict=True
     ):
-        tip = f"{percent(level)} quantile: {plus_minus(observed, 2 * error, percent)}"
-        chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
+        bar = ERROR_BAR * error
+        tip = f"{percent(level)} quantile: {plus_minus(observed, bar, percent)}"
+        chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=bar)
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = CellTable(
         "Numbers: calibration",
@@ -205,8 +206,9 @@ def _coverage(subject: Subject) -> Figure:
         chart.bar(
             (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
         )
-        tip = f"holds {plus_minus(c.observed, 2 * c.std_error, percent)}\n{c.n_used:,} rows"
-        chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
+        bar = ERROR_BAR * c.std_error
+        tip = f"holds {plus_minus(c.observed, bar, percent)}\n{c.n_used:,} rows"
+        chart.dot(c.observed, at, BLUE, tip, error_x=bar)
         rows.append(
             (
                 percent(c.nominal),

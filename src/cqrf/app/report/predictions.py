@@ -87,8 +87,13 @@ class PredictedRows:
 
 def encoded_law(forest: CensoredQuantileForest, matrix: Array) -> Distribution:
     """Predict the law of T at rows that are encoded already, shape (n, p)."""
-    options = AnswerOptions.from_params(forest.get_params(deep=False), forest.target_.n)
-    return forest.model_.distribution(_engine.Features.of_matrix(matrix), options)
+    features = _engine.Features.of_matrix(matrix)
+    return forest.model_.distribution(features, answer_options(forest))
+
+
+def answer_options(forest: CensoredQuantileForest) -> AnswerOptions:
+    """Tell how a forest answers."""
+    return AnswerOptions.from_params(forest.get_params(deep=False), forest.target_.n)
 
 
 def predict_out_of_bag(forest: CensoredQuantileForest, grid: ScoringGrid) -> PredictedRows:

@@ -12,7 +12,7 @@ from cqrf.app.report.charts import GREY, Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Paragraph, Part
 from cqrf.app.report.predictions import encoded_law
-from cqrf.app.report.subject import COLOURS, SHOWN, Subject
+from cqrf.app.report.subject import COLOURS, SHOWN, Subject, level_index
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
 from cqrf.solving.solve import solve_quantiles, survival_curves
@@ -49,11 +49,12 @@ class Portrait:
 
 def choose_rows(subject: Subject) -> list[int]:
     """Choose some rows from early to late, and one whose median is not identified."""
-    middle = subject.predictions.quantiles[:, 9]
+    at = level_index(0.5)
+    middle = subject.predictions.quantiles[:, at]
     answered = np.flatnonzero(~np.isnan(middle))
     ranked = answered[np.argsort(middle[answered], kind="stable")]
     rows = [int(ranked[round(share * (len(ranked) - 1))]) for share in _AT]
-    unknown = [int(i) for i in ranked if not subject.predictions.identified[i, 9]]
+    unknown = [int(i) for i in ranked if not subject.predictions.identified[i, at]]
     return list(dict.fromkeys(rows + unknown[-1:]))
 
 

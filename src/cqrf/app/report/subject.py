@@ -24,6 +24,7 @@ from cqrf.app.report.predictions import (
 from cqrf.data.outcome import Target, marginal_curves, parse_outcome
 from cqrf.forest import CensoredQuantileForest
 from cqrf.metrics.horizon import read_horizon
+from cqrf.model.effects import encoded_matrix
 from cqrf.support.checks import check_same_rows
 from cqrf.support.colours import colour_of_level
 from cqrf.support.words import Words, words_for
@@ -76,11 +77,7 @@ class Subject:
         """Check the data as `fit` does; without a name an outcome is a time, or a value."""
         check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
-        features = forest.encode(X)
-        matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
-        # Codes of categories that are not there are -1; here they are missing like numbers.
-        for j, _ in forest.model_.encoder.categories:
-            matrix[matrix[:, j] < 0, j] = np.nan
+        matrix = encoded_matrix(forest.encode(X), forest.model_.encoder)
         if len(matrix) != len(time):
             raise ValueError(
                 f"X and y differ in length: X has {len(matrix)} rows, y has {len(time)}"
