@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from cqrf.data.outcome import check_time
 from cqrf.metrics.common import check_predictions
+from cqrf.model.distribution import Distribution
 from cqrf.plot.style import GREY, MAX_NAMED, Display, line_style
 from cqrf.solving.curves import StepFunction
 from cqrf.support.checks import check_coverage, check_quantiles
@@ -109,15 +110,17 @@ class SurvivalCurvesDisplay(Display):
         SurvivalCurvesDisplay
         """
         levels, _ = check_quantiles(quantiles)
+        law = forest.distribution(X)
         bands = None
         if confidence is not None:
-            bands = _confidence_bands(forest, X, check_coverage(confidence, "confidence"))
-        curves = list(forest.predict_survival_function(X))
+            check_coverage(confidence, "confidence")
+            bands = _confidence_bands(law, forest.times_, confidence)
+        curves = list(law.survival())
         return cls(
             curves,
             quantiles=levels,
-            marks=forest.predict(X, quantiles=levels),
-            identified=forest.identified(X, quantiles=levels),
+            marks=law.quantile(levels),
+            identified=law.identified(levels),
             bands=bands,
             labels=_check_labels(labels, len(curves)),
             censoring=forest.target_.censoring,
@@ -304,13 +307,13 @@ def _check_labels(labels: Sequence[str] | None, n_curves: int) -> list[str] | No
 
 
 def _confidence_bands(
-    forest: Any, X: Any, confidence: float
+    law: Distribution, times: NDArray[np.float64], confidence: float
 ) -> list[tuple[StepFunction, StepFunction]]:
-    """S plus and minus its normal quantile of standard errors, within [0, 1], for every row."""
-    survival, std = forest.predict_survival_function(X, return_std=True)
-    half = norm.ppf((1.0 + confidence) / 2.0) * std
+    """Normal confidence limits of every row's curve at some times, cut to [0, 1]."""
+    survival = law.curve("survival", times)
+    half = norm.ppf((1.0 + confidence) / 2.0) * law.survival_std(times)
     lower, upper = np.clip(survival - half, 0.0, 1.0), np.clip(survival + half, 0.0, 1.0)
     return [
-        (StepFunction(forest.times_, low), StepFunction(forest.times_, high))
+        (StepFunction(times, low), StepFunction(times, high))
         for low, high in zip(lower, upper, strict=True)
     ]
