@@ -74,7 +74,7 @@ class CalibrationDisplay(Display):
         levels = np.arange(1, 20) / 20.0 if quantiles is None else np.atleast_1d(quantiles)
         return cls.from_predictions(
             y,
-            # What the data do not reach is no prediction: it lies beyond the horizon.
+            # Quantiles that are not identified count as beyond the horizon, and are not judged.
             forest.predict(X, quantiles=levels, unreached="inf"),
             levels,
             event=event,

@@ -111,7 +111,7 @@ class QuantileFanDisplay(Display):
         for k in range(n_bands):
             low, high = effect.quantiles[:, k], effect.quantiles[:, -1 - k]
             nominal = effect.levels[-1 - k] - effect.levels[k]
-            # Opaque, so that the legend shows the very shades.
+            # Bands are not transparent: where they overlap, the legend would not show their shades.
             style = {"color": _shade((k + 1) / (n_bands + 1)), "linewidth": 0}
             label = f"middle {nominal:.0%}"
             if categories:
@@ -127,7 +127,7 @@ class QuantileFanDisplay(Display):
             if max(len(str(value)) for value in effect.values) * len(at) > 60:
                 ax.tick_params(axis="x", rotation=90)
         elif len(at) <= 2:
-            # Between the two values of an indicator lies nothing.
+            # An indicator has no values between its two.
             ax.set_xticks(at, [f"{value:g}" for value in at])
         ax.set(xlabel=effect.name, ylabel="quantiles of T")
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from cqrf.app.tables import Dialect, OutcomeColumns
     from cqrf.support.words import Words
 
-# Fewer rows of the training data than this may be chance: rows that are alike.
-_TRAINED_ON = 0.5
-
 
 @click.command("evaluate")
 @click.argument("model", type=click.Path())
@@ -68,6 +65,7 @@ def command(
 
     from cqrf.app.report.comparison import predict_kaplan_meier, score_beside_rivals
     from cqrf.app.report.predictions import (
+        MUCH_TRAINED_ON,
         ScoringGrid,
         predict_out_of_bag,
         predict_rows,
@@ -125,7 +123,7 @@ def command(
     how_far = words.scored.format(forest.outcome_labels_.write(scores.horizon))
     click.echo(f"{table or 'out-of-bag'}: {scores.n:,} rows, {how_far}\n")
     click.echo(as_text(scores, words))
-    if trained_on >= _TRAINED_ON:
+    if trained_on > MUCH_TRAINED_ON:
         note(
             f"{table}: {trained_on:.0%} of these rows are among those that the model was trained "
             f"on, and flatter it; without a table, cqrf evaluate {model} scores it out-of-bag",

@@ -87,7 +87,7 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     if outcome.event.all():
         hint = "" if columns.event else "; name the column that tells what was seen with --event"
         note(f"{block.file}: no time is censored{hint}", quiet)
-    # Not before the table was read: a bad one is told at once.
+    # Imported here, so that a bad table is refused without waiting for scikit-learn.
     from cqrf.data.labels import OutcomeLabels
     from cqrf.forest import CensoredQuantileForest
 
@@ -108,7 +108,7 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
 def _refuse_what_tells_the_future(
     block: Block, outcome: Outcome, columns: OutcomeColumns, features: FeatureColumns, plan: Plan
 ) -> None:
-    """Refuse columns that no new row could have; also among the text that is left out."""
+    """Refuse columns that are known only after the event, text that is left out among them."""
     left_out = [name for name, kind in features.left_out.items() if kind == "text"]
     names = [name for name in (*features.kinds, *left_out) if name not in plan.feature]
     refuse_start_stop(block, outcome, columns, names)

@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 def need(extra: str, *modules: str) -> None:
-    """Refuse in one line to go on without the packages of an extra."""
+    """End the command with one line if a package of an extra is not installed."""
     for module in modules:
         if find_spec(module) is None:
             raise click.ClickException(
@@ -138,7 +138,8 @@ def complete_column(ctx: click.Context, param: click.Parameter, incomplete: str)
     """Offer the columns of the table that was named before the option."""
     from cqrf.app.tables import open_input
 
-    # While its value is being typed, the option is not complete, and nothing is parsed yet.
+    # click parses nothing while the value of an option is being typed, so that arguments are looked
+    # for among the words themselves.
     words = [ctx.params.get("table"), ctx.params.get("data"), *ctx.args]
     for path in reversed([word for word in words if word and os.path.isfile(word)]):
         try:

@@ -123,7 +123,7 @@ def command(
             click.get_current_context(),
         )
     if table is None:
-        # Nobody means to type a table by hand.
+        # If standard input is a terminal, TABLE was forgotten: nobody types a table by hand.
         if sys.stdin.isatty():
             raise click.UsageError("Missing argument 'TABLE'.", click.get_current_context())
         table = "-"
@@ -157,7 +157,7 @@ def command(
 
 
 def _calibrate(forest: CensoredQuantileForest, model: str, quiet: bool) -> None:
-    """Calibrate a forest out-of-bag unless whoever stored it has done so with rows of their own."""
+    """Calibrate a forest out-of-bag, unless it was calibrated before it was stored."""
     if forest.calibration_ is not None:
         return
     text = "bounds are calibrated out-of-bag, on the training rows, because the model is not"

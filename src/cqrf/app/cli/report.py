@@ -58,7 +58,7 @@ def command(
     \b
     cqrf report data.csv --time days --event died --drop id -o report.html
     """
-    # Not when the forest is grown already.
+    # Checked before the forest is grown.
     need("cli", "jinja2")
     from cqrf.app.cli.learning import describe, learn
     from cqrf.app.tables.writing import open_file

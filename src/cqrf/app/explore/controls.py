@@ -22,13 +22,13 @@ class Control:
     ----------
     name : str
     value : float or None
-        Where it starts: the median, or the code of the commonest category; None if all is missing.
+        Where it starts: the median, or the code of the commonest category; None if all are missing.
     may_miss : bool
         Whether values were missing in training.
     low, high, step : float
-        Of a number; all zero if it had one value.
+        Range and step of a number; all zero if it had one value only.
     options : tuple of str
-        Of a category, in the order of their codes; empty for a number.
+        Names of the categories, in the order of their codes; empty for a number.
     """
 
     name: str
@@ -82,7 +82,7 @@ def read_row(controls: list[Control], values: Any) -> NDArray[np.float64]:
             continue
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError(f"{control.name} must be a number or nothing")
-        # A whole number from JSON has any number of digits.
+        # JSON holds whole numbers of any length, which need not fit into a float.
         if not abs(value) <= sys.float_info.max:
             raise ValueError(f"{control.name} must be a number of less than 309 digits, or nothing")
         if control.options and value not in range(len(control.options)):
@@ -99,7 +99,7 @@ def _menu(
     present: NDArray[np.uint8],
     may_miss: bool,
 ) -> Control:
-    # The bins of the categories tell which is commonest; the rarest share one.
+    # The fullest bin holds the commonest category; rare categories share a bin.
     start, end = forest.model_.binner.category_offset[j : j + 2]
     bin_of = forest.model_.binner.category_bins[start:end]
     value = None

@@ -25,8 +25,8 @@ from cqrf.support.colours import BLUE, ORANGE
 from cqrf.support.words import Words, words_for
 
 _TAIL = 0.05
-# Of a table that is scored: how many times its size it may have when decompressed, and its rows.
-# The answers to all of them are held in memory.
+# Limits of a table that is scored, since the answers to all of its rows are held in memory: by how
+# much it may grow when decompressed, its rows and its columns.
 _EXPANSION = 10
 _MAX_ROWS = 200_000
 _MAX_COLUMNS = 5_000
@@ -41,7 +41,7 @@ class Explorer:
     forest : CensoredQuantileForest
     title : str
     time_name : str or None
-        What the outcome is called; None is a time, or a value under left censoring.
+        What the outcome is called; None means time, or value under left censoring.
     max_upload : int
         Bytes of a table that may be scored.
     dialect : Dialect or None
@@ -66,7 +66,7 @@ class Explorer:
 
     @property
     def limits(self) -> SizeLimits:
-        """Most that is taken in of a table."""
+        """How large a table may be."""
         return SizeLimits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
 
     @cached_property

@@ -16,12 +16,14 @@ from cqrf.app.report.parts import Chapter, Paragraph, Part
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.data.outcome import Target
 
-# A finding is a warning if chance would make one such among all that were looked at in a hundred
-# reports.
+# A kind of test gives a false warning in one of a hundred reports; where a report makes several
+# tests of a kind, the level is divided by their number.
 _CHANCE = 0.01
-# Regions smaller than this say little.
+# Parts of the data with fewer rows than this are not judged.
 _MIN_REGION = 30
+# A part of the data is heavily censored if more than this share of its rows is.
 _HEAVY = 0.8
+# A quantile that fewer rows than this share identify is a warning, else a note.
 _MANY_UNKNOWN = 0.5
 
 
@@ -68,7 +70,7 @@ def find_cautions(subject: Subject) -> list[Caution]:
 
 
 def cautions_chapter(cautions: list[Caution]) -> Chapter:
-    """Write warnings first, then, apart from them, notes."""
+    """Write the warnings, and below them the notes."""
     notes = [caution for caution in cautions if caution.kind == "note"]
     parts = [CautionList("", [caution for caution in cautions if caution.kind != "note"])]
     if notes:
@@ -166,7 +168,7 @@ def _heavy_regions(subject: Subject) -> Iterator[Caution]:
 
 
 def _regions(subject: Subject, j: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Quarters of a number, values of a category, and its missing values."""
+    """Divide the rows at the quartiles of a number, or by category; missing values are a part."""
     values = subject.matrix[:, j]
     missing = np.isnan(values)
     if missing.any():
@@ -230,7 +232,7 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
 
 
 def likelihood_ratio_p(Z: NDArray[np.float64], target: Target) -> float:
-    """p-value of "the columns of Z do not matter" in a Cox model."""
+    """p-value of the hypothesis that the columns of Z have no effect in a Cox model."""
     model = Cox.fit(Z, target, ridge=1e-3)
     ratio = max(0.0, 2.0 * (model.log_likelihood - model.null_log_likelihood))
     return float(stats.chi2.sf(ratio, Z.shape[1]))

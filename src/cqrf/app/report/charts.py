@@ -37,7 +37,7 @@ class Axis:
     percent : bool
         Values are shares.
     marked : tuple of float
-        Where ticks are, in place of round values.
+        Where the ticks are; if empty, they are at round values.
     """
 
     label: str
@@ -76,7 +76,7 @@ class Axis:
 
     @classmethod
     def along(cls, label: str, values: NDArray[np.float64]) -> Axis:
-        """Make the axis of a feature: between the two values of an indicator there is no tick."""
+        """Make the axis of a feature; one with at most two values has ticks at these alone."""
         axis = cls.around(label, values)
         return replace(axis, marked=tuple(values.tolist())) if len(values) <= 2 else axis
 
@@ -100,25 +100,25 @@ class Axis:
         step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        # Two digits more than the step has, at any scale.
+        # Rounded to two digits more than the step has: 0.3 and not 0.30000000000000004.
         digits = 2 - math.floor(math.log10(step))
         return [round(k * step, digits) for k in range(first, last + 1)]
 
 
 @dataclass
 class Chart:
-    """A chart in the making; a template that it is put into shows it as SVG.
+    """A chart: marks are added one by one, and the template that it is put into shows it as SVG.
 
     Attributes
     ----------
     title : str
-        What is to be seen, for readers who cannot see it.
+        What the chart shows, for screen readers.
     x, y : Axis
     height : int
     names : list of str
-        Names along the vertical axis, from the top, in place of its ticks.
+        Names along the vertical axis, from the top; it has no ticks then.
     left : int
-        Room for what stands left of the axis.
+        Width of the margin on the left, which holds ticks or names.
     """
 
     title: str
@@ -244,9 +244,10 @@ class Chart:
         ring: int | None = None,
         key: int | None = None,
     ) -> None:
-        """Draw a point, with bars of so many units to both sides, and a text under the pointer.
+        """Draw a point with error bars of these half-lengths, and a text that the pointer shows.
 
-        Rings 0, 1, ... are hollow points around each other, for what lies at one place.
+        With `ring` the point is hollow. Rings 0, 1, 2, ... are larger and larger, so that several
+        at one place can all be seen.
         """
         if not (math.isfinite(x) and math.isfinite(y)):
             return
@@ -384,7 +385,7 @@ def _short(value: float) -> float:
 
 
 def _corners(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Leave out steps too small to be seen: a curve may jump at thousands of times."""
+    """Leave out steps of a curve that are too small to be seen; it may have thousands."""
     kept = [pairs[0]]
     for pair in pairs[1:]:
         if abs(pair[1] - kept[-1][1]) >= 0.002:

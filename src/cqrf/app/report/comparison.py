@@ -34,13 +34,16 @@ from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
 COVERAGES = (0.5, 0.8, 0.9)
-# Of restricted means, which are shares of the time up to the horizon.
+# Restricted means, which are shares of the time up to the horizon, are rounded to so many digits
+# before rows are ranked by them: rows with equal curves must tie.
 _DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
 class GridPrediction:
-    """What somebody predicts.
+    """A prediction at the levels and times of a `ScoringGrid`.
+
+    Attributes without an axis for the rows are the same for all of them.
 
     Attributes
     ----------
@@ -143,7 +146,7 @@ class Scores:
 def predict_kaplan_meier(
     target: Target, grid: ScoringGrid, *, out_of_bag: bool = False
 ) -> GridPrediction:
-    """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
+    """Predict the Kaplan-Meier curve of all training rows; out-of-bag, without the row itself."""
     rest = without_itself(target) if out_of_bag else None
     if rest is not None:
         quantiles, _ = rest.quantiles(grid.levels, solver="root", interpolation="midpoint")
@@ -170,7 +173,7 @@ def score_beside_rivals(
     predictions : PredictedRows
         Rows with NaN (no out-of-bag answer) are left out.
     rivals : dict of str to GridPrediction
-        Other predictions for the same rows, `kaplan_meier` first.
+        Other predictions for the same rows, `predict_kaplan_meier` first.
     train : Target
         The training outcomes, from which the censoring curve is estimated.
 
@@ -183,8 +186,9 @@ def score_beside_rivals(
     scored = Scored(predictions.time[kept], predictions.event[kept], None, train, grid.horizon)
     quantiles, identified = predictions.quantiles[kept], predictions.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
-    # Without its own outcome a row is thought the earlier, the later it is: what that does to the
-    # curve of everybody is taken off before rows are ranked.
+    # Out-of-bag, the curve of everybody lacks the row's own outcome, so that it is lower for rows
+    # with late outcomes. Rows ranked by it would come in the wrong order: what the lack does to
+    # that curve is subtracted before rows are ranked.
     own: Array | float = 0.0
     if predictions.out_of_bag:
         everybody = integrate(next(iter(others.values())).survival, grid.times)
@@ -200,11 +204,12 @@ def score_beside_rivals(
         "event": scored.event,
         "censoring": train.censoring,
         "horizon": grid.horizon,
-        # Out-of-bag the rows are the training rows, and share the error of their curve.
+        # Out-of-bag the rows are the training rows: their own censoring curve is used, whose error
+        # then counts as dependent on them.
         "train": None if predictions.out_of_bag and kept.all() and train.weight is None else train,
     }
     with warnings.catch_warnings():
-        # Where nothing can be said there is NaN, and the page says so.
+        # Undefined scores are NaN; the page shows a dash for them.
         warnings.simplefilter("ignore")
         calibration = quantile_calibration(scored.time, marked, grid.levels, **options)  # type: ignore[arg-type]
         coverage = [
@@ -212,7 +217,7 @@ def score_beside_rivals(
             for nominal in COVERAGES
             if (found := _coverage(scored, marked, grid.levels, nominal)) is not None
         ]
-    # Where hardly a prediction lies before the horizon nothing can be said of a level.
+    # A level is not judged if few of its predictions lie within the horizon.
     judged = enough(calibration.n_used, len(scored.time))
     return Scores(
         levels=grid.levels,
@@ -278,7 +283,7 @@ class _Judged:
 
 
 def _rows(prediction: GridPrediction, kept: NDArray[np.bool_]) -> GridPrediction:
-    """Keep some rows of a prediction, where it has rows."""
+    """Keep some rows of a prediction; one that is the same for all rows stays as it is."""
     if prediction.survival.ndim == 1:
         return GridPrediction(np.atleast_2d(prediction.quantiles), prediction.survival)
     return GridPrediction(prediction.quantiles[kept], prediction.survival[kept])
@@ -304,7 +309,7 @@ def _compare(
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
-    """Share of the times inside, over the rows both of whose ends are known by the horizon."""
+    """Estimate how often an interval holds T, among rows with both ends within the horizon."""
     tail = (1.0 - nominal) / 2.0
     ends = [int(np.argmin(np.abs(levels - level))) for level in (tail, 1.0 - tail)]
     if not np.allclose(levels[ends], [tail, 1.0 - tail]):
@@ -325,7 +330,8 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     return Coverage(
         nominal,
         censored_interval_coverage(scored.time[reached], lower, upper, **options),
-        # The two ends go up and down together, so that this errs on the safe side.
+        # As if the errors of the two ends were independent. They are positively correlated, so
+        # that the true standard error is smaller.
         float(np.hypot(*found.std_error)),
         float(np.median(upper - lower)),
         int(found.n_used.min()),

@@ -80,7 +80,7 @@ class Cox:
             gradient = at.gradient - ridge * beta
             step = np.linalg.solve(at.information + ridge * np.eye(len(beta)), gradient)
             current = at.log_likelihood - ridge * beta @ beta / 2
-            # Halved until it climbs: far from the top Newton may overshoot.
+            # Far from the maximum the step may be too long: halve it until the likelihood rises.
             for _ in range(20):
                 new = _evaluate(X, beta + step, weight, events, first, last)
                 if new.log_likelihood - ridge * (beta + step) @ (beta + step) / 2 >= current:
@@ -171,7 +171,7 @@ def design(matrix: Array, n_categories: NDArray[np.int64]) -> Array:
         if count:
             codes = np.where(missing, -1, values).astype(np.int64)
             present, sizes = np.unique(codes, return_counts=True)
-            # The commonest is the base level.
+            # The commonest category is the base level: it has no column.
             ranked = present[np.argsort(-sizes, kind="stable")]
             columns += [(codes == code).astype(np.float64) for code in ranked[1:_MAX_CATEGORIES]]
             continue
@@ -194,7 +194,7 @@ def predict_cox(
     censoring: str,
     folds: int = 5,
 ) -> GridPrediction | None:
-    """Predict every row by a model fitted without its fold: the counterpart of out-of-bag ones.
+    """Predict every row by a model that was fitted without its fold, as out-of-bag.
 
     None if some fold holds all events.
     """

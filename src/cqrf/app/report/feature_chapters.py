@@ -18,13 +18,13 @@ from cqrf.support.colours import BLUE, ERROR_BAR
 
 Array = NDArray[np.float64]
 
-# Test points for all effects together, and the most rows and values of one.
+# Rows that are predicted for all effects together; rows and values of one effect.
 _BUDGET = 12_000
 _MAX_ROWS, _MIN_ROWS = 200, 25
 _VALUES, _MAX_CATEGORIES = 10, 12
-# Features that are drawn; further ones would fill a page that nobody reads.
+# Most features that are drawn.
 _MAX_DRAWN = 30
-# Rows that importance is measured on are bounded through the number of repeats.
+# With more training rows than this, a feature is shuffled once instead of three times.
 _REPEATED_BELOW = 20_000
 
 
@@ -55,7 +55,7 @@ def measure_effects(subject: Subject, order: NDArray[np.int64]) -> list[CountedE
     drawn = order[:_MAX_DRAWN]
     per_feature = _BUDGET // max(1, len(drawn))
     m = int(np.clip(per_feature // _VALUES, _MIN_ROWS, min(_MAX_ROWS, subject.n)))
-    # Spread over the predicted medians, so that the sample is like the whole.
+    # A sample at equal steps of the predicted medians is much like all rows.
     medians = subject.predictions.quantiles[:, level_index(0.5)]
     rows = subject.matrix[np.argsort(medians, kind="stable")[spread(subject.n, m)]]
     return [_effect(subject, int(j), rows) for j in drawn]
@@ -197,7 +197,7 @@ def _bound(subject: Subject, effect: FeatureEffect) -> str:
 
 
 def _labels(subject: Subject, effect: FeatureEffect) -> list[str]:
-    """Name the quantiles of a chart; one that is nowhere to be seen has its bound with it."""
+    """Name the quantiles of a chart; a name tells the bound if only that is known anywhere."""
     return [
         f"{level:.0%} {subject.words.quantile}"
         + ("" if known.any() else f": {_bound(subject, effect)}")

@@ -8,13 +8,12 @@ from cqrf.app.report.charts import GREY, Axis, Chart
 from cqrf.app.report.comparison import Rival, Scores
 from cqrf.app.report.numerals import NOTHING, number, percent, plus_minus
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Paragraph, Part, Tiles
+from cqrf.app.report.predictions import MUCH_TRAINED_ON
 from cqrf.app.report.subject import LEVELS, Subject
 from cqrf.support.colours import BLUE, ERROR_BAR, ORANGE, PURPLE
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
-# Fewer rows of the training data than this may be chance: rows that are alike.
-_TRAINED_ON = 0.5
 
 
 def fit_chapter(subject: Subject) -> Chapter:
@@ -25,7 +24,7 @@ def fit_chapter(subject: Subject) -> Chapter:
             f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
             "that did not see it. Cox regression is fitted in five folds for the same reason."
         )
-    elif subject.share_trained_on > _TRAINED_ON:
+    elif subject.share_trained_on > MUCH_TRAINED_ON:
         how = (
             f"{percent(subject.share_trained_on)} of these {scores.n:,} rows are among those that "
             "the forest was grown from: the scores flatter it."

@@ -95,11 +95,12 @@ def _summary(subject: Subject) -> str:
 
 
 def _medians(subject: Subject) -> list[str]:
-    """Write the 10, 50 and 90% points of the predicted medians over rows, bounds as bounds."""
+    """Write the 10, 50 and 90% points of the rows' predicted medians, or bounds of these points."""
     at = level_index(0.5)
     answered = ~np.isnan(subject.predictions.quantiles[:, at])
     medians = subject.predictions.quantiles[answered, at]
-    # Beyond its bound a median may lie anywhere: a point is known where that makes no difference.
+    # Where only a bound is known, the median may lie anywhere beyond it. A point is known if it is
+    # the same when all such medians are moved to infinity.
     farthest = -np.inf if subject.left else np.inf
     moved = np.where(subject.predictions.identified[answered, at], medians, farthest)
     points = [np.quantile(values, SHOWN, method="inverted_cdf") for values in (medians, moved)]

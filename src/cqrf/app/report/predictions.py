@@ -17,6 +17,10 @@ from cqrf.solving.options import AnswerOptions
 
 Array = NDArray[np.float64]
 
+# Scores flatter if more than this share of the rows was trained on; a smaller one may be chance,
+# since rows can be alike.
+MUCH_TRAINED_ON = 0.5
+
 
 @dataclass(frozen=True, eq=False)
 class ScoringGrid:
@@ -124,7 +128,7 @@ def share_trained_on(
     time: Array,
     event: NDArray[np.bool_],
 ) -> float:
-    """Share of the rows that are among those the forest was grown from, features and outcome.
+    """Find the share of the rows that the forest was grown from.
 
     Parameters
     ----------
@@ -143,8 +147,8 @@ def share_trained_on(
 
 
 def _fingerprints(bins: NDArray[np.uint8], time: Array, event: NDArray[np.bool_]) -> list[bytes]:
-    """One text of bytes for every row."""
-    # Adding zero turns -0.0 into 0.0, whose bytes differ.
+    """Turn bins and outcome of every row into bytes, which are equal for equal rows."""
+    # Adding zero turns -0.0 into 0.0: they are equal, but their bytes are not.
     times = np.ascontiguousarray(time + 0.0).view(np.uint8).reshape(len(time), 8)
     table = np.column_stack([bins, times, event.astype(np.uint8)])
     return [row.tobytes() for row in table]

@@ -21,7 +21,7 @@ from cqrf.support.words import Words
 
 Array = NDArray[np.float64]
 
-# Rows are shown from early to late: at these shares of the predicted medians.
+# The rows that are shown lie at these shares of the ranked predicted medians.
 _AT = (0.05, 0.35, 0.65, 0.95)
 _NEIGHBOURS = 8
 
@@ -129,7 +129,7 @@ def curve_chart(
         if known:
             chart.dot(float(time), 1.0 - level, colour, tip, key=key)
         else:
-            # All bounds stand where the curve ends, not at their level.
+            # A bound is drawn at the end of the curve, which has not fallen to its level.
             height = float(curve(np.array([time]))[0])
             chart.dot(float(time), height, colour, bounds, ring=rings, key=key)
             rings += 1

@@ -31,7 +31,7 @@ from cqrf.support.words import Words, words_for
 
 Array = NDArray[np.float64]
 
-# Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
+# Every 0.05: enough for a calibration curve; 50, 80 and 90% intervals end at such levels.
 LEVELS = np.arange(1, 20) / 20
 SHOWN = (0.1, 0.5, 0.9)
 COLOURS = tuple(map(colour_of_level, SHOWN))
@@ -74,7 +74,7 @@ class Subject:
         time_name: str | None,
         horizon: float | str = "auto",
     ) -> Subject:
-        """Check the data as `fit` does; without a name an outcome is a time, or a value."""
+        """Check the data as `fit` does; the default name of the outcome is "time", or "value"."""
         check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
         matrix = encoded_matrix(forest.encode(X), forest.model_.encoder)
@@ -128,7 +128,7 @@ class Subject:
             return "missing"
         if j in self.categories:
             return str(self.categories[j][int(value)])
-        # A year has no thousands.
+        # Whole numbers below 100,000 have no comma: they may be years.
         return f"{value:.0f}" if value == int(value) and abs(value) < 1e5 else number(value)
 
     @cached_property
@@ -173,12 +173,12 @@ class Subject:
 
     @property
     def how_far(self) -> str:
-        """How far is scored, in words."""
+        """The horizon in words, such as "scored up to 365"."""
         return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
 
     @cached_property
     def grid(self) -> ScoringGrid:
-        """What is asked of every row, and how far."""
+        """Levels and times at which predictions are scored."""
         return ScoringGrid.about(self.forest, LEVELS, self.horizon)
 
     @cached_property

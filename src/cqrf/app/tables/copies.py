@@ -19,7 +19,7 @@ from cqrf.app.tables.reading import Block
 
 Array = NDArray[np.float64]
 
-# So many values must follow the outcome that it cannot be chance.
+# With fewer rows or values than these, a column may follow the outcome by chance.
 _LEAST_EQUAL = 3
 _LEAST_ROWS, _LEAST_VALUES = 10, 5
 _LEAST_OF_A_KIND = 4
@@ -95,7 +95,7 @@ def _follows(values: Array, time: Array) -> bool:
 
 
 def _tells_apart(cells: NDArray[np.object_], event: NDArray[np.bool_]) -> bool:
-    """Whether events have one thing, or anything, where censored rows have another, or nothing."""
+    """Whether events and censored rows have different values, or only one of both has any."""
     if min(event.sum(), (~event).sum()) < _LEAST_OF_A_KIND or len(cells) < 2 * _LEAST_ROWS:
         return False
     filled = np.array([cell is not None for cell in cells])

@@ -1,4 +1,4 @@
-"""The features of every row as a frame, for fitting, and for a forest that is fitted."""
+"""Which columns of a table are features, and how they are read into a frame."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class FeatureColumns:
     ) -> FeatureColumns:
         """Choose the columns of a training table.
 
-        All are learned from but the outcome, what is dropped, and what only tells rows apart,
-        unless `category` or `feature` names it.
+        All are features but the outcome, columns that are dropped, and identifiers; the latter are
+        features too if `category` or `feature` names them.
         """
         for option, names in (("--drop", drop), ("--category", category), ("--feature", feature)):
             for name in names:

@@ -92,7 +92,7 @@ def predict_blocks(
         Copied columns; for every quantile its value and whether it is identified; probabilities of
         survival; bounds.
     """
-    # Columns by position: what is only copied or asked after is none of the model's.
+    # A model that knows no names needs a table with its own columns and no others.
     features = FeatureColumns.of_forest(forest, table.names, table.file)
     kept = table.names if "*" in options.keep else list(options.keep)
     for name in kept:

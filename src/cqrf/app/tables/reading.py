@@ -24,8 +24,8 @@ import pyarrow.parquet
 
 from cqrf.app.tables.errors import TableError, TableTooLarge, meant, shown
 
-# Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
-# Rows of a Parquet file that are read at once.
+# Bytes of a CSV file in one block, into which every line must fit; about thirty blocks are read
+# ahead. Rows of a Parquet file in one block.
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 50_000
 _PEEK = 1 << 16
@@ -282,7 +282,7 @@ def _peekable(stream: IO[bytes]) -> io.BufferedReader:
 def _open_binary(
     stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: SizeLimits | None
 ) -> TableReader:
-    # Both formats keep their table of contents at the end: a pipe is read whole.
+    # Both formats have their table of contents at the end, so that a pipe must be read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
     try:
@@ -349,7 +349,7 @@ def _open_csv(
             ),
             pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             pa.csv.ConvertOptions(
-                # Not text yet: a cell that is not UTF-8 is looked for with its row at hand.
+                # Bytes, not text: a cell that is not UTF-8 is found later, when its row is known.
                 column_types=dict.fromkeys(names, pa.binary()),
                 null_values=list(dialect.missing),
                 strings_can_be_null=True,
@@ -380,7 +380,7 @@ def _header(start: bytes, delimiter: str, dialect: Dialect, name: str) -> list[s
     encoding = "utf-8-sig" if dialect.encoding.lower() in ("utf-8", "utf8") else dialect.encoding
     try:
         head = start.lstrip(b"\r\n")
-        # What was peeked at may end in half a character, but not its first line.
+        # The bytes may end in the middle of a character, unless their first line is complete.
         head.partition(b"\n")[0].decode(encoding, "ignore" if b"\n" not in head else "strict")
         text = head.decode(encoding, errors="ignore")
         line = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])

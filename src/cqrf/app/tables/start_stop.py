@@ -21,9 +21,9 @@ _PAIRS = (
     ("time0", "time"),
     ("entry", "exit"),
 )
-# So many rows that begin where the one before has ended are no chance.
+# Fewer rows than this may begin by chance where the row above has ended.
 _LEAST_JOINED = 3
-# They would join from the first rows on.
+# Only so many rows are looked at: intervals join from the first rows on.
 _FEW = 1000
 
 
@@ -67,7 +67,7 @@ def _begins(block: Block, name: str, time: NDArray[np.float64]) -> bool:
         if kind_of(block, name) != "number":
             return False
     except TableError:
-        # Text that is left out as an identifier may look like anything.
+        # The column may be text that is left out as an identifier, and cannot be read otherwise.
         return False
     start = numbers(block, name)
     known = ~np.isnan(time)
