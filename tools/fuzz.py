@@ -22,7 +22,12 @@ import atheris
 import numpy as np
 
 with atheris.instrument_imports(
-    include=["cqrf.storage.container", "cqrf.storage.header", "cqrf.model.stored"]
+    include=[
+        "cqrf.storage.container",
+        "cqrf.storage.header",
+        "cqrf.storage.schema",
+        "cqrf.model.stored",
+    ]
 ):
     from cqrf import CensoredQuantileForest, ModelFileError
 
@@ -71,7 +76,7 @@ def write_seeds(folder: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(8, 1))
     CensoredQuantileForest(1, min_samples_leaf=2, random_state=0).fit(X, X[:, 0]).save(FILE)
-    for path in (FILE, *sorted((ROOT / "tests" / "data").glob("*.cqrf"))):
+    for path in (FILE, *sorted((ROOT / "tests" / "storage" / "golden").glob("*.cqrf"))):
         (folder / path.stem).write_bytes(path.read_bytes()[:-4])
 
 

@@ -447,9 +447,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         >>> law.quantile([0.1, 0.5]).shape, law.survival([6.0, 12.0]).shape
         ((2, 2), (2, 2))
         """
-        features = self.encode(X)
-        check_same_rows(X=X, conditional_after=conditional_after)
-        return self.model_.distribution(features, self._answering(), conditional_after)
+        return self._law(X, conditional_after, keep=True)
 
     @overload
     def predict(
@@ -514,7 +512,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         levels = self._levels(quantiles)
         if check_choice("return_std", return_std, (True, False)) and conditional_after is not None:
             raise ValueError("return_std does not go with conditional_after")
-        law = self.distribution(X, conditional_after=conditional_after)
+        law = self._law(X, conditional_after, keep=return_std)
         answers = law.quantile(levels, interpolation=interpolation, unreached=unreached)
         return (answers, law.quantile_std(levels)) if return_std else answers
 
@@ -544,7 +542,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             estimate.
         """
         levels = self._levels(quantiles)
-        return self.distribution(X, conditional_after=conditional_after).identified(levels)
+        return self._law(X, conditional_after).identified(levels)
 
     def predict_interval(
         self,
@@ -582,7 +580,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, 2), float64
             Lower and upper end.
         """
-        law = self.distribution(X, conditional_after=conditional_after)
+        law = self._law(X, conditional_after)
         return law.interval(coverage, method=method, unreached=unreached)
 
     def predict_lower_bound(
@@ -602,7 +600,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ----------
         X : array-like or frame of shape (m, p)
             Test points.
-        coverage : float, default=0.9
+        coverage : float, default=0.95
             Probability in (0, 1).
 
         Returns
@@ -611,7 +609,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             ``-inf`` if no quantile is low enough, and under left censoring also where the data
             do not identify a bound.
         """
-        return self.distribution(X).lower_bound(coverage)
+        return self._law(X).lower_bound(coverage)
 
     def predict_upper_bound(
         self, X: Any, coverage: float = DEFAULT_COVERAGE
@@ -632,7 +630,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             ``inf`` if no quantile is high enough, and under right censoring also where the data
             do not identify a bound.
         """
-        return self.distribution(X).upper_bound(coverage)
+        return self._law(X).upper_bound(coverage)
 
     def predict_quantile_interval(
         self, X: Any, quantile: float = 0.5, confidence: float = DEFAULT_COVERAGE
@@ -658,7 +656,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, 2), float64
             Lower and upper end; infinite where the data set no limit.
         """
-        return self.distribution(X).quantile_interval(quantile, confidence)
+        return self._law(X).quantile_interval(quantile, confidence)
 
     def predict_survival_function(
         self,
@@ -697,7 +695,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         times faster: what leaves hold between them is kept, for the last `times` only.
         """
         check_choice("return_std", return_std, (True, False))
-        law = self.distribution(X)
+        law = self._law(X, keep=return_std)
         if return_std:
             grid = self.times_ if times is None else times
             return law.survival(grid), law.survival_std(grid)
@@ -717,7 +715,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        law = self.distribution(X)
+        law = self._law(X)
         return law.censoring(self.times_ if times is None and return_array else times)
 
     def predict_cumulative_hazard_function(
@@ -734,7 +732,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,) of StepFunction, or ndarray of shape (m, g), float64
         """
-        law = self.distribution(X)
+        law = self._law(X)
         return law.cumulative_hazard(self.times_ if times is None and return_array else times)
 
     def predict_rmst(self, X: Any, horizon: float) -> NDArray[np.float64]:
@@ -761,7 +759,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (m,), float64
         """
-        return self.distribution(X).rmst(horizon)
+        return self._law(X).rmst(horizon)
 
     def predict_risk(self, X: Any, *, horizon: float | str = "auto") -> NDArray[np.float64]:
         r"""Predict a risk: the higher, the earlier the event.
@@ -786,7 +784,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m,), float64
             More than 256 distinct training times are represented by so many of them.
         """
-        return scores.risk(self.distribution(X), horizon)
+        return scores.risk(self._law(X), horizon)
 
     def estimating_function(
         self, X: Any, q: float | ArrayLike, quantile: float
@@ -807,7 +805,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, g), float64
             Under left censoring, that of the negated times at level ``1 - tau``.
         """
-        return self.distribution(X).estimating_function(q, quantile)
+        return self._law(X).estimating_function(q, quantile)
 
     def forest_weights(self, X: Any) -> sparse.csr_array:
         """Compute the weights of the training rows for every test point (paper, eq. rf_weight).
@@ -822,7 +820,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         scipy.sparse.csr_array of shape (m, n), float64
             Columns are the training rows in the order of `fit`; rows sum to one.
         """
-        return self.distribution(X).weights()
+        return self._law(X).weights()
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of every test point in every tree.
@@ -837,7 +835,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         ndarray of shape (m, n_estimators), int32
             Numbers of leaves, from 0 within each tree.
         """
-        return TestPoints(self.model_, self.encode(X), self._answering()).leaves()
+        features = self.encode(X)
+        return TestPoints(self.model_, features, self._answering(), keep=False).leaves()
 
     def oob_distribution(self) -> Distribution:
         """Predict the law of T at the training rows from the trees that did not draw them.
@@ -930,7 +929,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         train = self.target_
         scored = Scored.read(y, event, train, sample_weight, train.censoring, horizon)
         assert scored is not None
-        law = self.distribution(X)
+        law = self._law(X)
         _check_length(len(law), len(scored.time))
         return scores.score(law, scored)
 
@@ -945,8 +944,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         Returns
         -------
         float
-            As in `score`. Rows that every tree has drawn are left out. Up to 2,000 rows the
-            Kaplan-Meier curve, too, is made without the row that it is compared for.
+            As in `score`. Rows that every tree has drawn are left out. The Kaplan-Meier curve,
+            too, is made without the row that it is compared for.
         """
         return scores.oob_score(self.oob_distribution(), horizon)
 
@@ -981,7 +980,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         else:
             check_same_rows(X=X, y=y, event=event)
             time, seen = parse_outcome(y, event)
-            law = self.distribution(X)
+            law = self._law(X)
             _check_length(len(law), len(time))
             estimation = law.estimation
             time = -time if train.mirrored else time
@@ -1077,7 +1076,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             Prints as a table, and shows as one in a notebook.
         """
         levels = np.atleast_1d(self._levels(quantiles))
-        return explain(self.distribution(one_row(x)), levels)
+        return explain(self._law(one_row(x)), levels)
 
     def report(
         self,
@@ -1276,6 +1275,15 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=False)
             X = table
         return self.model_.encoder.encode(X, check_jobs(self.n_jobs))
+
+    def _law(
+        self, X: Any, conditional_after: float | ArrayLike | None = None, *, keep: bool = False
+    ) -> Distribution:
+        """`distribution`; by default for one question."""
+        features = self.encode(X)
+        if conditional_after is not None:
+            check_same_rows(X=X, conditional_after=conditional_after)
+        return self.model_.distribution(features, self._answering(), conditional_after, keep=keep)
 
     def _answering(self) -> AnswerOptions:
         return AnswerOptions.from_params(self.__dict__, self.model_.target.n)

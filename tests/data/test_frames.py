@@ -164,16 +164,19 @@ class TestFastPath:
     """Rows of plain NumPy floats skip scikit-learn's validation, not its refusals."""
 
     @pytest.fixture
-    def no_validation(self, monkeypatch):
+    def forest(self, monkeypatch):
+        """Fitted as always; afterwards validation is an error."""
+        forest = fit(X)
+
         def validate(*_, **__):
             raise AssertionError("scikit-learn's validation was called")
 
         monkeypatch.setattr(cqrf.forest, "validate_data", validate)
         monkeypatch.setattr(cqrf.forest, "check_is_fitted", validate)
+        return forest
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-    def test_is_taken_and_changes_nothing(self, dtype, no_validation, monkeypatch):
-        forest = fit(X)
+    def test_is_taken_and_changes_nothing(self, dtype, forest, monkeypatch):
         rows = X_TEST.astype(dtype)
         quick = [forest.predict(row[None, :], LEVELS) for row in rows[:20]]
         monkeypatch.undo()
@@ -184,9 +187,9 @@ class TestFastPath:
     @pytest.mark.parametrize(
         "rows", [X_TEST.tolist(), np.ones((2, 5), np.int64), pd.DataFrame(X_TEST).fillna(0)]
     )
-    def test_is_not_taken(self, rows, no_validation):
+    def test_is_not_taken(self, rows, forest):
         with pytest.raises(AssertionError, match="validation was called"):
-            fit(X).predict(rows)
+            forest.predict(rows)
 
     def test_refusals(self):
         forest = fit(X)

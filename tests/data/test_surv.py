@@ -32,6 +32,14 @@ def test_field_names():
         Surv.from_arrays([1], [2], "a", "a")
 
 
+def test_rows_are_paired_by_their_labels():
+    event, time = pd.Series([True, False, True]), pd.Series([3.0, 5.0, 7.0])
+    with pytest.raises(ValueError, match="time and event have row labels in another order"):
+        Surv.from_arrays(event.iloc[::-1], time)
+    with pytest.raises(ValueError, match="event and y have row labels in another order"):
+        parse_outcome(time, event.iloc[::-1])
+
+
 @pytest.mark.parametrize("constant", [True, False, 0, 1])
 def test_constant_event_is_built(constant):
     assert (Surv.from_arrays([constant] * 3, [1, 2, 3])["event"] == bool(constant)).all()

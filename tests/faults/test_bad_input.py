@@ -1,6 +1,7 @@
 """What cannot be right is refused: by name, by row, before any work, and without a trace."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -265,6 +266,10 @@ PARAMETERS = [
     ({"bandwidth": 0.0}, ValueError, ["bandwidth", "0.0"]),
     ({"bandwidth": -1}, ValueError, ["bandwidth", "-1"]),
     ({"bandwidth": INF}, ValueError, ["bandwidth", "inf"]),
+    ({"bandwidth": 10**400}, ValueError, ["bandwidth must be positive and finite"]),
+    ({"default_quantiles": 10**400}, ValueError, ["default_quantiles must lie", "inf"]),
+    ({"max_samples": Fraction(10**400)}, ValueError, ["max_samples as a fraction"]),
+    ({"min_samples_leaf": Fraction(10**400)}, ValueError, ["min_samples_leaf as a fraction"]),
     ({"bandwidth": "scott"}, TypeError, ["bandwidth", "scott"]),
     ({"solver": "newton"}, ValueError, ["solver", "newton", "argmin"]),
     ({"interpolation": "higher"}, ValueError, ["interpolation", "higher", "midpoint"]),
@@ -372,6 +377,10 @@ MALFORMED = {
         replaced(sparse.csr_matrix(X), indptr=np.array([0, 3], dtype=np.int32)),
         "indptr has 2 entries where the shape .40, 3. asks for 41",
     ),
+    "data in a list": (
+        replaced(sparse.csr_array(X), data=[1.0] * 120),
+        "data must be an array of 1 dimensions",
+    ),
     "short data": (replaced(sparse.csr_array(X), data=np.ones(3)), "differ in length: 120 and 3"),
     "indices that are no integers": (
         replaced(sparse.csr_array(X), indices=np.zeros(120)),
@@ -469,6 +478,8 @@ QUESTIONS = [
     ("identified", {"quantiles": -0.1}, ValueError, ["quantiles", "-0.1"]),
     ("predict_interval", {"coverage": 1.0}, ValueError, ["coverage", "1.0"]),
     ("predict_interval", {"coverage": 95}, ValueError, ["coverage", "95"]),
+    ("predict_interval", {"coverage": 10**400}, ValueError, ["coverage must lie strictly"]),
+    ("predict", {"quantiles": [0.5, -(10**400)]}, ValueError, ["quantiles", "-inf at position 1"]),
     ("predict_interval", {"coverage": "most"}, TypeError, ["coverage", "most"]),
     ("predict_interval", {"unreached": "zero"}, ValueError, ["unreached", "zero"]),
     ("predict_survival_function", {"times": [1.0, NAN]}, ValueError, ["times", "position 1"]),
@@ -486,6 +497,7 @@ QUESTIONS = [
     ("score", {"y": TIME}, ValueError, ["times alone", "event"]),
     ("score", {"y": TIME[:-1], "event": EVENT[:-1]}, ValueError, ["X|inconsistent", "39"]),
     ("score", {"y": TIME, "event": EVENT, "horizon": NAN}, ValueError, ["horizon"]),
+    ("score", {"y": TIME, "event": EVENT, "horizon": 10**400}, ValueError, ["horizon must be fin"]),
     ("score", {"y": TIME, "event": EVENT, "horizon": "late"}, ValueError, ["horizon", "late"]),
     ("predict_risk", {"horizon": INF}, ValueError, ["horizon"]),
     ("predict_risk", {"horizon": True}, TypeError, ["horizon"]),
@@ -514,6 +526,12 @@ def test_questions_out_of_bag(arguments, words):
     with pytest.raises(ValueError) as error:
         model.oob_predict(**arguments)
     assert_mentions(error, words)
+
+
+@pytest.mark.parametrize("method", ["score", "calibrate", "report"])
+def test_outcomes_in_another_order_than_rows(forest, method):
+    with pytest.raises(ValueError, match="y and X have row labels in another order"):
+        getattr(forest, method)(pd.DataFrame(X).iloc[::-1], pd.Series(TIME), pd.Series(EVENT))
 
 
 ASKED_WITH_X = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from attacks import ATTACKS, BLOCK_ATTACKS, Draft, mutate, to_block_bytes, to_version
+from attacks import ATTACKS, BLOCK_ATTACKS, Draft, mutate, to_block_bytes
 
 import cqrf.storage.container
 from cqrf import CensoredQuantileForest, ModelFileError
@@ -145,19 +145,25 @@ def test_attack_on_blocks_is_refused(blocks, tmp_path, kind, name, change, reaso
         load(path, draft.to_bytes())
 
 
+def test_groups_of_trees_must_be_complete(tmp_path):
+    path = tmp_path / "model.cqrf"
+    X, y, event, _ = draw(80)
+    CensoredQuantileForest(4, ci_group_size=2, min_samples_leaf=5).fit(X, y, event).save(path)
+    draft = Draft(path.read_bytes())
+    draft.header["options"]["group_size"] = 3
+    with pytest.raises(ModelFileError, match="the last group of trees is not complete"):
+        load(path, draft.to_bytes())
+
+
 @pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
 def test_forms_of_members_answer_alike(blocks, tmp_path):
-    # Version 2 had four bytes: what its files say is packed when they are loaded.
-    second = blocks["counts"].copy()
-    to_version(second, 2)
     forests = {
-        name: load(tmp_path / f"{name}.cqrf", draft.to_bytes())
-        for name, draft in (blocks | {"version 2": second}).items()
+        name: load(tmp_path / f"{name}.cqrf", draft.to_bytes()) for name, draft in blocks.items()
     }
     assert forests["counts"].trees_.block_counts is not None
-    for name in ("bytes", "version 2"):
-        assert forests[name].trees_.block_counts is None
-        assert forests[name].trees_.members_block.shape == forests[name].trees_.members.shape
+    in_bytes = forests["bytes"].trees_
+    assert in_bytes.block_counts is None
+    assert in_bytes.members_block.shape == in_bytes.members.shape
     X = np.arange(0.0, 40.0, 3.0)[:, None]
     for ask in (
         lambda f: f.predict(X, [0.1, 0.5, 0.9]),
@@ -165,13 +171,11 @@ def test_forms_of_members_answer_alike(blocks, tmp_path):
         lambda f: f.oob_predict()[::100],
         lambda f: f.trees_.ranks(),
     ):
-        first, *others = (ask(forest) for forest in forests.values())
-        for other in others:
-            np.testing.assert_array_equal(other, first, strict=True)
+        answers = [ask(forest) for forest in forests.values()]
+        np.testing.assert_array_equal(*answers, strict=True)
     for name, forest in forests.items():
         forest.save(tmp_path / "again.cqrf")
-        right = blocks["bytes" if name == "version 2" else name].to_bytes()
-        assert (tmp_path / "again.cqrf").read_bytes() == right
+        assert (tmp_path / "again.cqrf").read_bytes() == blocks[name].to_bytes()
 
 
 def test_nothing_of_the_claimed_size_is_allocated(everything, tmp_path):

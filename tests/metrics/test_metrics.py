@@ -1,6 +1,7 @@
 """Scores of censored predictions: against other packages, slow twins, and known laws."""
 
 import doctest
+import inspect
 import warnings
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.stats import norm
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
-from cqrf import Surv, solve_quantiles
+from cqrf import Surv, metrics, solve_quantiles
 from cqrf.data.outcome import Target
 from cqrf.metrics import (
     brier,
@@ -639,6 +640,28 @@ class TestCalibration:
             np.testing.assert_allclose(error**2, greenwood, rtol=1e-9)
         np.testing.assert_array_equal(found.n_used, 60)
 
+    @pytest.mark.parametrize("s", [None, 1.0 + np.arange(60) % 3])
+    def test_rows_that_all_agree_are_not_certain(self, s):
+        time, _, _ = draw(5)
+        found = quantile_calibration(
+            time, np.tile([0.0, time.max()], (60, 1)), [0.1, 0.9], sample_weight=s
+        )
+        np.testing.assert_array_equal(found.observed, [0.0, 1.0])
+        m = 60 if s is None else s.sum() ** 2 / (s**2).sum()
+        expected = np.sqrt(2.0 / (m + 4.0) * (m + 2.0) / (m + 4.0) / m)
+        np.testing.assert_allclose(found.std_error, expected, **CLOSE)
+        # Like the share of 60 rows of which one or two disagree.
+        assert np.sqrt(1 / 60 * 59 / 60 / 60) < expected < np.sqrt(4 / 60 * 56 / 60 / 60)
+
+    def test_errors_next_to_certainty_hold_what_they_promise(self):
+        # Three errors around the estimate; where all of 30 rows agreed there were none.
+        rng, inside = np.random.default_rng(0), []
+        for _ in range(300):
+            time = rng.random(30)
+            found = quantile_calibration(time, np.full(30, 0.03), 0.03)
+            inside.append(abs(found.observed[0] - 0.03) <= 3 * found.std_error[0])
+        assert np.mean(inside) > 0.95
+
     @pytest.mark.parametrize("censoring", ["right", "left"])
     def test_without_censoring(self, censoring):
         time, _, predicted = draw(5, ties=True)
@@ -1080,6 +1103,44 @@ class TestBadInput:
             concordance_index(TIME, TIME, sample_weight=np.zeros(10))
         with pytest.raises(TypeError, match="y_true"):
             pinball_loss(Surv.from_arrays(EVENT, TIME), PREDICTED, LEVELS)
+
+
+# What the public scores take by rows, in pandas with labels.
+BY_ROWS = {
+    **{name: pd.Series(TIME) for name in ("time", "y", "y_true", "y_pred", "predicted_time")},
+    **{name: pd.Series(TIME) for name in ("lower", "upper")},
+    "event": pd.Series(EVENT),
+    "survival": pd.DataFrame({0.5: 0.75, 1.0: 0.25}, index=range(10)),
+    "sample_weight": pd.Series(1.0, index=range(10)),
+}
+OTHERS = {"quantiles": 0.5, "times": [0.5, 1.0], "training": Target.from_outcome(TIME, EVENT)}
+SCORES = [score for name in metrics.__all__ if inspect.isfunction(score := getattr(metrics, name))]
+
+
+@pytest.mark.parametrize(
+    ("score", "moved"),
+    [
+        (score, name)
+        for score in SCORES
+        for name in list(inspect.signature(score).parameters)[1:]
+        if name in BY_ROWS
+    ],
+)
+def test_rows_are_paired_by_their_labels(score, moved):
+    given = {
+        name: value
+        for name, value in (BY_ROWS | OTHERS).items()
+        if name in inspect.signature(score).parameters
+    }
+    score(**given)
+    with pytest.raises(ValueError, match=f"^{moved} and .* have row labels in another order"):
+        score(**given | {moved: given[moved].iloc[::-1]})
+
+
+def test_rows_of_training_outcomes_are_paired_by_their_labels():
+    train = BY_ROWS["y"], BY_ROWS["event"].iloc[::-1]
+    with pytest.raises(ValueError, match="train: event and y have row labels in another order"):
+        concordance_index(TIME, TIME, event=EVENT, train=train)
 
 
 def test_examples():

@@ -389,6 +389,21 @@ class TestFewRows:
         with pytest.warns(UndefinedMetricWarning, match="hardly a prediction"):
             assert np.isnan(early(forest, X_TEST, Y_TEST))
 
+    def test_one_row_does_not_judge_a_level(self):
+        class Fixed(BaseEstimator):
+            """One row of sixty has its 90% time within the horizon."""
+
+            def predict(self, X, quantiles, unreached):
+                late = np.where(np.arange(len(X)) == 0, 1.0, np.inf)
+                return np.column_stack([np.full(len(X), 3.0), late])
+
+        scorer = make_quantile_scorer("neg_calibration_error", quantiles=[0.5, 0.9])
+        found = quantile_calibration(T_TEST, np.full(60, 3.0), 0.5)
+        assert scorer(Fixed(), X_TEST, T_TEST) == pytest.approx(-abs(found.observed[0] - 0.5))
+        alone = make_quantile_scorer("neg_calibration_error", quantiles=[0.5, 0.9])
+        with pytest.warns(UndefinedMetricWarning, match="hardly a prediction"):
+            assert np.isnan(alone(Fixed(), X_TEST[:9], T_TEST[:9]))
+
     def test_where_all_times_are_the_same_nothing_is_explained(self):
         with pytest.warns(UndefinedMetricWarning, match="all times are the same"):
             found = d2_censored_pinball_score([5.0, 5.0], [5.0, 5.0], 0.5)
@@ -396,6 +411,14 @@ class TestFewRows:
 
 
 class TestScorers:
+    @pytest.mark.parametrize("moved", ["X", "event", "sample_weight"])
+    def test_rows_are_paired_by_their_labels(self, forest, moved):
+        given = {"X": pd.DataFrame(X_TEST), "y": pd.Series(T_TEST), "event": pd.Series(E_TEST)}
+        given["sample_weight"] = pd.Series(np.ones(60))
+        given[moved] = given[moved].iloc[::-1]
+        with pytest.raises(ValueError, match="have row labels in another order"):
+            make_quantile_scorer("concordance")(forest, **given)
+
     def expected(self, name, model, horizon, s):
         options = {"train": model.target_, "horizon": horizon, "sample_weight": s}
         h = model.horizon_ if horizon == "auto" else horizon
@@ -543,6 +566,30 @@ class TestScorers:
         with pytest.warns(UserWarning, match=r"horizon=1000\.0 lies beyond the training times"):
             found = scorer(forest, X_TEST, Y_TEST)
         assert found == make_quantile_scorer("d2", horizon=TIME.max())(forest, X_TEST, Y_TEST)
+
+    @pytest.mark.parametrize("name", ["d2", "neg_pinball_loss"])
+    def test_a_search_is_told_of_levels_beyond_the_horizon(self, name):
+        # A study that ends long before the medians, which are the default level.
+        end = np.quantile(TIME, 0.3)
+        y = Surv.from_arrays(EVENT & (end >= TIME), np.minimum(TIME, end))
+        scorer = make_quantile_scorer(name)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            search = GridSearchCV(
+                CensoredQuantileForest(10, random_state=0),
+                {"min_samples_split": [60, 200]},
+                scoring=scorer,
+                cv=2,
+            ).fit(X, y)
+        # As good as the forest without splits.
+        assert np.ptp(search.cv_results_["mean_test_score"]) == 0.0
+        texts = [str(w.message) for w in caught if w.category is UndefinedMetricWarning]
+        assert len(texts) == 1
+        assert texts[0].startswith(f"{name} says nothing of the levels 0.5: all predictions")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            low = make_quantile_scorer(name, quantiles=0.1)
+            cross_val_score(search.best_estimator_, X, y, scoring=low, cv=2)
 
     def test_frames_and_other_estimators(self):
         frame = pd.DataFrame(X, columns=list("abc"))

@@ -165,13 +165,14 @@ class TestExplanation:
 class TestNotebook:
     def test_fitted(self, forest):
         html = forest._repr_html_()
-        text = " ".join(Balanced(summary_html(forest)).text)
+        summary = summary_html(forest.model_, "CensoredQuantileForest, fitted")
+        text = " ".join(Balanced(summary).text)
         for fact in ("150", f"{EVENT.sum()}", "right censored", "20", "age", "kind"):
             assert fact in text
-        assert html.startswith(summary_html(forest))
+        assert html.startswith(summary)
         # scikit-learn's own table of parameters follows.
         assert "sk-top-container" in html
-        assert forest._repr_mimebundle_()["text/html"].startswith(summary_html(forest))
+        assert forest._repr_mimebundle_()["text/html"].startswith(summary)
         assert "sk-top-container" in estimator_html_repr(forest)
         assert "cqrf-title" not in estimator_html_repr(forest)
 

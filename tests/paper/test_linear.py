@@ -6,6 +6,7 @@ The figures of R are in tests/paper/data, with the commands that gave them.
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from scipy.integrate import quad
@@ -433,6 +434,10 @@ class TestBadInput:
             ({"X": np.random.default_rng(0).normal(size=(79, 2))}, "X has 79 rows, time has 80"),
             ({"time": np.full(80, np.inf)}, "time contains infinity"),
             ({"event": np.zeros(80, dtype=bool)}, "event is never True"),
+            (
+                {"time": pd.Series(np.arange(80.0)), "event": pd.Series(np.ones(80))[::-1]},
+                "event and time have row labels in another order",
+            ),
             ({"event": np.full(80, 2)}, "event must be True/False"),
             ({"quantiles": [0.5, 1.0]}, "strictly between 0 and 1"),
         ],

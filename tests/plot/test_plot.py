@@ -22,6 +22,7 @@ from cqrf.plot import (
     QuantileFanDisplay,
     SurvivalCurvesDisplay,
 )
+from cqrf.plot.style import GREY
 from cqrf.support.colours import BLUE, GREEN, RED, colour_of_level
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -384,6 +385,18 @@ class TestCalibration:
             time, [[1.5, 3.5]] * 4, [0.25, 0.75], event=event
         )
         np.testing.assert_array_equal(display.calibration.observed, [0.25, 0.5])
+        # Four rows tell little.
+        assert len(display.line_.lines[0].get_xdata()) == 0
+        np.testing.assert_array_equal(display.faint_.lines[0].get_ydata(), [0.25, 0.5])
+        assert display.faint_.lines[0].get_color() == GREY
+
+    def test_levels_that_hardly_a_row_reaches_are_grey(self):
+        predicted = np.tile([1.0, 99.0], (len(TIME), 1))
+        predicted[0, 1] = 2.0
+        display = CalibrationDisplay.from_predictions(TIME, predicted, [0.2, 0.9], event=EVENT)
+        np.testing.assert_array_equal(display.calibration.n_used, [len(TIME), 1])
+        np.testing.assert_array_equal(display.line_.lines[0].get_xdata(), [0.2])
+        np.testing.assert_array_equal(display.faint_.lines[0].get_xdata(), [0.9])
 
 
 class TestImportance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -486,7 +487,7 @@ class TestCells:
         """Whoever comes first makes the cells; with another resolution they are made anew."""
         forest = fit_large_leaves(n_jobs=n_jobs, time_resolution=RESOLUTION)
         other = fit_large_leaves(n_jobs=n_jobs, time_resolution=4096)
-        other.trees_ = forest.trees_
+        other.model_ = replace(other.model_, trees=forest.trees_)
         X = draw(30, seed=1)[0]
         expected = [one.predict(X, TAUS) for one in (forest, other)]
         for _ in range(5):

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 import twins
 from scipy import sparse
@@ -504,6 +505,11 @@ BAD_INPUT = {
     "nan_event": (spoiled("event", 4, np.nan), r"event"),
     "nan_time": (spoiled("time", 4, np.nan), r"(?s)time.*\b4\b"),
     "infinite_time": (spoiled("time", 4, np.inf), r"(?s)time.*\b4\b"),
+    "other_order": (
+        good()
+        | {name: pd.Series(good()[name])[::step] for name, step in (("time", 1), ("event", -1))},
+        r"event and time have row labels in another order",
+    ),
     "nan_conditional_after": (good() | {"conditional_after": np.nan}, r"conditional_after"),
 }
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from cqrf import Surv
 from cqrf.data.outcome import Target
-from cqrf.metrics import integrated_brier_score, make_quantile_scorer
+from cqrf.metrics import brier_score, integrated_brier_score, make_quantile_scorer
 
 N_SAMPLES, N_ROWS = 20, 3000
 SHAPE = 1.5
@@ -19,9 +19,18 @@ SHIFTED = {"longer": (1.1, 1.0), "shorter": (1 / 1.1, 1.0)}
 SPREAD = {"wider": (1.0, 1.1), "narrower": (1.0, 1 / 1.1)}
 INDEPENDENT = ("end of study", "random", "both", "staggered")
 LEVELS = (0.05, 0.1, 0.25, 0.5)
+TIME = 30.0
+
+
+def brier_at_one_time(model, X, y):
+    survival = model.predict_survival_function(X, [TIME])
+    return -brier_score(y, survival, [TIME], train=model.target_)[0]
+
+
 SCORERS = {
     "brier_skill": make_quantile_scorer("brier_skill"),
     "ibs": make_quantile_scorer("neg_integrated_brier_score"),
+    "brier": brier_at_one_time,
     "log": make_quantile_scorer("censored_log_score"),
     "pinball": make_quantile_scorer("neg_pinball_loss", quantiles=LEVELS),
     "d2": make_quantile_scorer("d2", quantiles=LEVELS),
@@ -49,7 +58,7 @@ class Weibull:
         return self.predict(X, [(1 - coverage) / 2, (1 + coverage) / 2])
 
     def predict_survival_function(self, X, times):
-        return np.exp(-((times / self.scale(X)) ** self.shape))
+        return np.exp(-((np.asarray(times) / self.scale(X)) ** self.shape))
 
     def predict_rmst(self, X, horizon):
         grid = np.linspace(0.0, horizon, 200)
@@ -103,21 +112,24 @@ def test_the_truth_wins(kind):
 
 def test_where_censoring_depends_on_the_features():
     """One censoring curve for all rows errs then; the score without weights does not."""
-    found = advantage("depends on x", SHIFTED | SPREAD, ("brier_skill", "log"))
-    assert all(found["log", name] > 2.0 for name in SHIFTED | SPREAD)
+    held = ("log", "pinball", "d2", "calibration")
+    found = advantage("depends on x", SHIFTED | SPREAD, ("brier_skill", *held))
+    # The weighted ones among them err too, but here by less than what a tenth more or less costs.
+    assert {key: z for key, z in found.items() if key[0] in held and z <= 2.0} == {}
     # What the documentation warns of: curves that are too narrow win.
     assert found["brier_skill", "narrower"] < -2.0
 
 
+@pytest.mark.parametrize("kind", INDEPENDENT)
 @pytest.mark.parametrize("metric", ["concordance", "concordance_ipcw"])
-def test_concordance_is_about_order_alone(metric):
+def test_concordance_is_about_order_alone(metric, kind):
     class Blurred(Weibull):
         def scale(self, X):
             return super().scale(X * [1.0, -0.2])
 
     scorer, leads = make_quantile_scorer(metric), []
     for seed in range(N_SAMPLES):
-        X, time, event = draw("both", seed)
+        X, time, event = draw(kind, seed)
         y, train = Surv.from_arrays(event, time), Target.from_outcome(time, event)
         truth = scorer(Weibull(train=train), X, y)
         # A longer life of all leaves nearly all pairs in order: the horizon cuts elsewhere.

@@ -1,6 +1,7 @@
 """Make the golden model files of this version, and what their forests answer.
 
 Run once per version of the format, never again: later releases must load the files as they are.
+What a release adds to the format gets a further file, with a name of its own.
 
     python tests/storage/make_golden.py
 """

@@ -1,6 +1,7 @@
 """Checks of arguments: what passes, and that every refusal names what it refuses."""
 
 import math
+import re
 from decimal import Decimal
 from fractions import Fraction
 
@@ -292,6 +293,15 @@ class TestSameRows:
     def test_refuse(self, first, second, row):
         with pytest.raises(ValueError, match=f"y and X have row labels in .* row {row} is"):
             check_same_rows(X=pd.DataFrame(index=first), y=pd.DataFrame(index=second))
+
+    @pytest.mark.parametrize("labels", [[1101, 1102], [0.5, 1.5], [(7, "a"), (8, "a")]])
+    def test_labels_are_written_as_plain_values(self, labels):
+        frame = pd.DataFrame({"x": [0.0, 1.0]}, index=pd.Index(labels))
+        words = (
+            f"row 0 is labelled {labels[1]!r} in y and {labels[0]!r} in X. Put them in one order"
+        )
+        with pytest.raises(ValueError, match=re.escape(words)):
+            check_same_rows(X=frame, y=frame.iloc[::-1])
 
     def test_every_one_is_compared_with_the_first(self):
         with pytest.raises(ValueError, match=r"sample_weight\.loc\[y\.index\]"):

@@ -142,12 +142,13 @@ def _open_sparse(X: Any) -> Table:
         raise ValueError(
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. Reshape your data."
         )
+    _refuse_empty(X.shape)
+    # Before its dtype is asked for: a matrix whose data are a list has none.
+    check_sparse("X", X)
     if X.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X is sparse of dtype {X.dtype}")
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers; received a sparse matrix of dtype {X.dtype}")
-    _refuse_empty(X.shape)
-    check_sparse("X", X)
     given = X.tocsc()
     # Of the same arrays, but with nothing in it that SciPy has concluded from what they were.
     compressed = type(given)((given.data, given.indices, given.indptr), shape=given.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf import _engine
-from cqrf.support.checks import check_choice, check_vector, frame_library
+from cqrf.support.checks import check_choice, check_same_rows, check_vector, frame_library
 from cqrf.support.records import Record
 
 
@@ -43,6 +43,7 @@ def parse_outcome(
         if event is not None:
             raise ValueError("event was given twice: beside y, and as a field or column of y")
         y, event = pair
+    check_same_rows(y=y, event=event)
     time = check_time("y", y)
     if event is None:
         return time, np.ones(time.shape[0], dtype=np.bool_)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.outcome import check_event, check_time
-from cqrf.support.checks import frame_library
+from cqrf.support.checks import check_same_rows, frame_library
 
 
 class Surv:
@@ -51,6 +51,7 @@ class Surv:
             raise ValueError(
                 f"name_event and name_time must differ; both are {name_event!r}",
             )
+        check_same_rows(event=event, time=time)
         times = check_time("time", time)
         events = check_event("event", event, times, name_time="time")
         outcome = np.empty(times.shape[0], dtype=[(name_event, np.bool_), (name_time, np.float64)])

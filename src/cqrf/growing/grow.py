@@ -16,7 +16,7 @@ from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.outcome import Target, kaplan_meier
 from cqrf.growing.trees import Members, Trees, counts_are_smaller
-from cqrf.support.checks import check_choice, check_fraction_or_count, check_int
+from cqrf.support.checks import as_float, check_choice, check_fraction_or_count, check_int
 from cqrf.support.progress import ProgressBar
 
 # criterion -> (the engine's rule, random cuts per feature; 0 means the best cut)
@@ -142,9 +142,10 @@ def _node_sizes(split: object, leaf: object, n: int) -> tuple[int | None, int]:
 def _node_size(name: str, value: object, n: int, minimum: int) -> int:
     """Count of rows from a count or, as in scikit-learn, a fraction of n that is rounded up."""
     if isinstance(value, Real) and not isinstance(value, Integral | bool):
-        if not 0.0 < float(value) <= 1.0:
+        fraction = as_float(value)
+        if not 0.0 < fraction <= 1.0:
             raise ValueError(f"{name} as a fraction must lie in (0, 1]; received {value!r}")
-        return max(minimum, math.ceil(float(value) * n))
+        return max(minimum, math.ceil(fraction * n))
     return min(check_int(name, value, minimum), _NO_LIMIT)
 
 

@@ -61,7 +61,7 @@ def brier_score(
     >>> brier_score(time, [[0.2], [0.6], [0.8], [1.0]], [2.5], event=event)
     array([0.11])
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, survival=survival)
     predicted, at = check_curves(survival, times, count_rows(scored, y))
     scores = np.full(len(at), np.nan)
     if scored is None:
@@ -114,7 +114,7 @@ def integrated_brier_score(
     >>> round(integrated_brier_score(time, survival, [2.5, 3.5], event=event), 4)
     0.0712
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, survival=survival)
     predicted, at = check_curves(survival, times, count_rows(scored, y), ascending=True)
     within = _within(scored, at)
     if scored is None or within.sum() < 2:
@@ -161,7 +161,7 @@ def brier_skill_score(
     >>> round(brier_skill_score(time, survival, [2.5, 3.5], event=event), 4)
     0.715
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, survival=survival)
     predicted, at = check_curves(survival, times, count_rows(scored, y), ascending=True)
     within = _within(scored, at)
     if scored is None or within.sum() < 2:

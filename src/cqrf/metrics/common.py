@@ -200,6 +200,14 @@ def calibrate(
     :math:`\lambda` the hazard of censoring, P the share of rows after u, and the sum over the
     times u at which k is at risk of being censored.
 
+    Where all rows agree they say nothing of their variance. Then it is that of a share which is
+    shrunk as Agresti and Coull do it, by two rows that come and two that do not,
+
+    .. math::
+
+        \tilde p (1 - \tilde p) / m, \qquad \tilde p = (m \hat p + 2) / (m + 4), \qquad
+        m = (\sum v)^2 / \sum v^2.
+
     Parameters
     ----------
     scored : Scored
@@ -222,6 +230,11 @@ def calibrate(
     v = scored.weighted(known.weight)
     if not v.any():
         return np.nan, np.nan, n_used
+    heard = known.come[v > 0.0]
+    if (heard == heard[0]).all():
+        m = v.sum() ** 2 / (v @ v)
+        shrunk = (m * heard[0] + 2.0) / (m + 4.0)
+        return float(heard[0]), float(np.sqrt(shrunk * (1.0 - shrunk) / m)), n_used
     survival, censoring = marginal_curves(train)
     g = np.concatenate([[1.0], censoring])
     share = float(v @ known.come / v.sum())

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from cqrf import _engine
 from cqrf.data.outcome import Target, kaplan_meier
 from cqrf.metrics.common import mean_by_level
 from cqrf.metrics.horizon import in_own_sign
 from cqrf.metrics.ipcw import Scored
-from cqrf.solving.estimation import Estimation
 
 Array = NDArray[np.float64]
 
@@ -23,8 +20,6 @@ _N_TIMES = 128
 # Curves of small leaves are rough: with fine intervals their roughness is all that the log score
 # sees.
 _N_INTERVALS = 4
-# As many rows squared are weights in memory.
-_MOST_LEFT_OUT = 2000
 
 
 def scoring_times(train: Target, horizon: float, n_times: int = _N_TIMES) -> Array:
@@ -88,37 +83,6 @@ def kaplan_meier_survival(train: Target, times: Array) -> Array:
         # T is beyond t unless -T is at or beyond -t.
         return 1.0 - curve[np.searchsorted(train.times, -times, side="left")]
     return np.asarray(curve[np.searchsorted(train.times, times, side="right")])
-
-
-def without_itself(train: Target) -> Estimation | None:
-    """Kaplan-Meier curves of the ranks, each from all rows but its own.
-
-    Out-of-bag answers do not know their own row. Beside a curve that does, a forest without splits
-    would seem to be worse than it, and rows would seem to be ranked the wrong way round. Of more
-    rows than some thousand one makes no difference: then there is None.
-    """
-    if not 2 <= train.n <= _MOST_LEFT_OUT:
-        return None
-    weight = np.ones(train.n) if train.weight is None else train.weight
-    rest = sparse.csr_array(np.where(np.eye(train.n, dtype=np.bool_), 0.0, weight))
-    # Rows without weight have no place among the columns.
-    ranked = train.take(np.arange(train.n))
-    weights = _engine.Weights.of_matrix(
-        ranked.engine, rest.indptr.astype(np.int64), rest.indices.astype(np.int64), rest.data
-    )
-    return Estimation(weights, ranked, _engine.Censoring("beran", 0))
-
-
-def reference_curves(train: Target, times: Array) -> Array:
-    """Kaplan-Meier curves that out-of-bag answers for the ranks are compared with.
-
-    Returns
-    -------
-    ndarray of shape (n, g) or (g,), float64
-        P(T > t), for every rank from all others, as `without_itself` makes them, or for all alike.
-    """
-    rest = without_itself(train)
-    return kaplan_meier_survival(train, times) if rest is None else rest.curve("survival", times)
 
 
 def squared_errors(scored: Scored, survival: Array, times: Array) -> Array:

@@ -6,14 +6,14 @@ itself has a value. That of min(T, h) has: a row that is still at risk at h is k
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.data.outcome import Target, kaplan_meier
-from cqrf.support.checks import check_choice
+from cqrf.support.checks import as_float, check_choice
+from cqrf.support.warn import warn
 
 # Fewer rows do not say what share of those at risk have their event or are censored next.
 _LEAST_SHARE = 0.05
@@ -66,9 +66,10 @@ def check_horizon(horizon: object) -> float | None:
         return None
     if not isinstance(horizon, Real) or isinstance(horizon, bool):
         raise TypeError(f'horizon must be "auto" or a number; received {horizon!r}')
-    if not np.isfinite(float(horizon)):
+    value = as_float(horizon)
+    if not np.isfinite(value):
         raise ValueError(f"horizon must be finite; received {horizon!r}")
-    return float(horizon)
+    return value
 
 
 def read_horizon(horizon: object, train: Target) -> float:
@@ -82,10 +83,9 @@ def read_horizon(horizon: object, train: Target) -> float:
         return auto_horizon(train)
     last = in_own_sign(train, float(train.times[-1]))
     if (given < last) if train.mirrored else (given > last):
-        warnings.warn(
+        warn(
             f"horizon={horizon} lies beyond the training times, which end at {last}: scores are "
-            "up to there",
-            stacklevel=4,
+            "up to there"
         )
         return last
     return given

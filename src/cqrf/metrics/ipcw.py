@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.outcome import Target, check_sample_weight, has_events, kaplan_meier, parse_outcome
 from cqrf.metrics.horizon import read_horizon
-from cqrf.support.checks import check_choice
+from cqrf.support.checks import check_choice, check_same_rows
 
 
 def censoring_weights(
@@ -47,6 +47,7 @@ def censoring_weights(
     ndarray of shape (n,), float64
         Zero for rows censored before h, one for all rows if nothing is censored in training.
     """
+    check_same_rows(time=time, event=event)
     return Scored(time, event, None, training, read_horizon(horizon, training)).weight
 
 
@@ -80,9 +81,14 @@ class Scored:
         sample_weight: ArrayLike | None,
         censoring: str,
         horizon: object,
+        **predicted: object,
     ) -> Scored | None:
-        """Read what the public scores take; None if no score is defined: no event at all."""
+        """Read what the public scores take; None if no score is defined: no event at all.
+
+        Of predictions, by their names, is only seen whether they are of the same rows.
+        """
         check_choice("censoring", censoring, ("right", "left"))
+        check_same_rows(y=y, event=event, sample_weight=sample_weight, **predicted)
         time, seen = parse_outcome(y, event)
         weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
         if train is None and not (seen if weight is None else weight[seen]).any():

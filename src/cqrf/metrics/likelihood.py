@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.outcome import check_sample_weight, parse_outcome
 from cqrf.metrics.common import check_curves, mean_by_level
-from cqrf.support.checks import check_choice
+from cqrf.support.checks import check_choice, check_same_rows
 
 # One row in an interval to which its curve gives no probability costs 9.2, not infinity.
 _LEAST_PROBABILITY = 1e-4
@@ -66,20 +66,45 @@ def censored_log_score(
     -0.4298
     """
     left = check_choice("censoring", censoring, ("right", "left")) == "left"
+    check_same_rows(y=y, event=event, survival=survival, sample_weight=sample_weight)
     time, seen = parse_outcome(y, event)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
-    survival, at = check_curves(survival, times, len(time), ascending=True)
+    curves, at = check_curves(survival, times, len(time), ascending=True)
+    return float(mean_by_level(log_scores(time, seen, curves, at, mirrored=left), weight))
+
+
+def log_scores(
+    time: NDArray[np.float64],
+    event: NDArray[np.bool_],
+    survival: NDArray[np.float64],
+    times: NDArray[np.float64],
+    *,
+    mirrored: bool,
+) -> NDArray[np.float64]:
+    """Logarithms in the mean that `censored_log_score` is, shape (m,).
+
+    Parameters
+    ----------
+    time, event : ndarray of shape (m,)
+        Observed outcomes.
+    survival : ndarray of shape (m, g), float64
+        Predicted P(T > t).
+    times : ndarray of shape (g,), float64
+        Ascending.
+    mirrored : bool
+        True for left censoring.
+    """
     # Of the mirror image: P(-T > -t) is one less P(T > t).
-    curves = 1.0 - survival[:, ::-1] if left else survival.copy()
+    curves = 1.0 - survival[:, ::-1] if mirrored else survival.copy()
     curves[:, 0] = 1.0
-    if left:
-        time, at = -time, -at[::-1]
+    if mirrored:
+        time, times = -time, -times[::-1]
     rows = np.arange(len(time))
-    known = np.clip(time, at[0], at[-1])
-    interval = np.maximum(np.searchsorted(at, known, side="left"), 1)
-    begin, end = at[interval - 1], at[interval]
+    known = np.clip(time, times[0], times[-1])
+    interval = np.maximum(np.searchsorted(times, known, side="left"), 1)
+    begin, end = times[interval - 1], times[interval]
     above, below = curves[rows, interval - 1], curves[rows, interval]
     reached = above + (below - above) * (known - begin) / (end - begin)
-    within = seen & (time <= at[-1])
+    within = event & (time <= times[-1])
     probability = np.where(within, above - below, reached)
-    return float(mean_by_level(np.log(np.maximum(probability, _LEAST_PROBABILITY)), weight))
+    return np.asarray(np.log(np.maximum(probability, _LEAST_PROBABILITY)))

@@ -18,12 +18,13 @@ from cqrf.metrics.common import (
     check_predictions,
     combine,
     count_rows,
+    enough,
     mean_by_level,
     pinball,
     warn_undefined,
 )
 from cqrf.metrics.ipcw import Scored
-from cqrf.support.checks import check_quantiles
+from cqrf.support.checks import check_quantiles, check_same_rows
 
 Array = NDArray[np.float64]
 _NO_WEIGHT = "no row is known at the horizon"
@@ -68,6 +69,7 @@ def pinball_loss(
     0.16666666666666666
     """
     levels, _ = check_quantiles(quantiles)
+    check_same_rows(y_true=y_true, y_pred=y_pred, sample_weight=sample_weight)
     time = check_time("y_true", y_true)
     predicted = check_predictions("y_pred", y_pred, len(time), len(levels), finite=True)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
@@ -138,7 +140,7 @@ def censored_pinball_loss(
     0.5
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     found = _cut(scored, y, y_pred, levels)
     if found is None:
         warn_undefined("censored_pinball_loss", _NO_WEIGHT)
@@ -192,7 +194,7 @@ def d2_censored_pinball_score(
     0.8
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     found = _cut(scored, y, y_pred, levels)
     if found is None:
         warn_undefined("d2_censored_pinball_score", _NO_WEIGHT)
@@ -231,14 +233,21 @@ def _cut(
 def _warn_unreached(score: str, scored: Scored | None, predicted: Array, levels: Array) -> None:
     """Say on behalf of a public score at which levels no prediction lies before the horizon."""
     assert scored is not None
-    beyond = levels[(predicted == scored.horizon).all(axis=0)]
-    if beyond.size and (scored.train.event == 0).any():
-        warnings.warn(
-            f"{score} says nothing of the levels {', '.join(f'{level:g}' for level in beyond)}: "
-            f"all predictions lie beyond the horizon {scored.horizon:g}",
-            UndefinedMetricWarning,
-            stacklevel=3,
-        )
+    told = unreached_levels(scored, predicted, levels)
+    if told is not None:
+        warnings.warn(f"{score} {told}", UndefinedMetricWarning, stacklevel=3)
+
+
+def unreached_levels(scored: Scored, predicted: Array, levels: Array) -> str | None:
+    """Name the levels at which no prediction of (m, q) lies before the horizon; None if none."""
+    beyond = levels[(scored.cut(predicted) == scored.horizon).all(axis=0)]
+    if not beyond.size or not (scored.train.event == 0).any():
+        return None
+    names = ", ".join(f"{level:g}" for level in beyond)
+    return (
+        f"says nothing of the levels {names}: all predictions lie beyond the horizon "
+        f"{scored.horizon:g}"
+    )
 
 
 def interval_coverage(
@@ -272,6 +281,7 @@ def interval_coverage(
     >>> interval_coverage([1.0, 2.0, 3.0, 4.0], lower=0.0, upper=[1.0, 3.0, 4.0, 3.0])
     0.75
     """
+    check_same_rows(y_true=y_true, lower=lower, upper=upper, sample_weight=sample_weight)
     time = check_time("y_true", y_true)
     weight = None if sample_weight is None else check_sample_weight(sample_weight, len(time))
     return float(mean_by_level(_inside(time, lower, upper), weight)[0])
@@ -318,7 +328,9 @@ def censored_interval_coverage(
     >>> censored_interval_coverage(time, lower=0.0, upper=[1.0, 2.5, 4.0, 3.5], event=event)
     0.5
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(
+        y, event, train, sample_weight, censoring, horizon, lower=lower, upper=upper
+    )
     n_rows = count_rows(scored, y)
     low, high = check_bound("lower", lower, n_rows), check_bound("upper", upper, n_rows)
     if scored is not None:
@@ -354,6 +366,8 @@ class QuantileCalibration:
         Number of rows whose predicted quantile lies within the horizon.
     horizon : float
         The time up to which predictions are judged; NaN if there is no event.
+    n_rows : int
+        Number of all rows.
     """
 
     quantiles: NDArray[np.float64]
@@ -361,6 +375,12 @@ class QuantileCalibration:
     std_error: NDArray[np.float64]
     n_used: NDArray[np.int64]
     horizon: float
+    n_rows: int = 0
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Levels, shape (q,), of which so many rows tell that they may be judged: ten, and 5%."""
+        return np.asarray(enough(self.n_used, self.n_rows) & ~np.isnan(self.observed))
 
 
 def quantile_calibration(
@@ -401,7 +421,8 @@ def quantile_calibration(
     -------
     QuantileCalibration
         Standard errors are those of the infinitesimal jackknife and include the error of G, with
-        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's.
+        `train` taken to be independent of `y`; for Kaplan-Meier they are Greenwood's. Where all
+        rows agree they are those of a share that two rows on either side have shrunk.
 
     Examples
     --------
@@ -412,7 +433,7 @@ def quantile_calibration(
     (array([0.25, 0.5 ]), array([0.217, 0.25 ]))
     """
     levels, _ = check_quantiles(quantiles)
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(y, event, train, sample_weight, censoring, horizon, y_pred=y_pred)
     n_rows = count_rows(scored, y)
     predicted = check_predictions("y_pred", y_pred, n_rows, len(levels))
     answers = [(np.nan, np.nan, 0)] * len(levels)
@@ -422,7 +443,7 @@ def quantile_calibration(
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")
     limit = np.nan if scored is None else scored.horizon
-    return QuantileCalibration(levels, observed, std_error, n_used, limit)
+    return QuantileCalibration(levels, observed, std_error, n_used, limit, n_rows)
 
 
 def _inside(time: NDArray[np.float64], lower: ArrayLike, upper: ArrayLike) -> NDArray[np.float64]:

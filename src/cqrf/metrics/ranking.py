@@ -62,7 +62,9 @@ def concordance_index(
     >>> concordance_index(time, [1.0, 3.0, 2.0, 4.0], event=event)
     0.8
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(
+        y, event, train, sample_weight, censoring, horizon, predicted_time=predicted_time
+    )
     index = _concordance(scored, y, predicted_time)
     if np.isnan(index):
         warn_undefined("concordance_index", "no two rows can be compared")
@@ -110,7 +112,9 @@ def concordance_index_ipcw(
     >>> concordance_index_ipcw(time, [1.0, 3.0, 2.0, 4.0], event=event)
     0.8
     """
-    scored = Scored.read(y, event, train, sample_weight, censoring, horizon)
+    scored = Scored.read(
+        y, event, train, sample_weight, censoring, horizon, predicted_time=predicted_time
+    )
     index = _concordance(scored, y, predicted_time, ipcw=True)
     if np.isnan(index):
         warn_undefined("concordance_index_ipcw", "no two rows can be compared")

@@ -26,12 +26,19 @@ from cqrf.metrics.quantiles import (
     censored_pinball_loss,
     d2_censored_pinball_score,
     quantile_calibration,
+    unreached_levels,
 )
 from cqrf.metrics.ranking import concordance_index, concordance_index_ipcw
-from cqrf.support.checks import check_choice, check_coverage, check_quantiles
+from cqrf.support.checks import (
+    DEFAULT_COVERAGE,
+    check_choice,
+    check_coverage,
+    check_quantiles,
+    check_same_rows,
+)
 
 # Of scorers that have warned, in this process; they may be copied many times in one search.
-_WARNED: set[str] = set()
+_WARNED: set[tuple[str, str]] = set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +55,15 @@ class _Fold:
         Their outcomes, with the training outcomes and the horizon.
     scorer : QuantileScorer
         How to score.
+    told : list of str
+        What is to be said of the score, after its name.
     """
 
     forest: Any
     X: Any
     scored: Scored
     scorer: QuantileScorer
+    told: list[str]
 
     @property
     def time(self) -> NDArray[np.float64]:
@@ -96,6 +106,12 @@ def _d2(fold: _Fold) -> float:
 def _quantile_score(metric: Callable[..., Any], fold: _Fold) -> float:
     levels = fold.levels(getattr(fold.forest, "default_quantiles", 0.5))
     predicted = fold.forest.predict(fold.X, quantiles=levels)
+    told = unreached_levels(fold.scored, np.reshape(predicted, (-1, len(levels))), levels)
+    if told is not None:
+        fold.told.append(
+            f"{told} on some test rows, and all that lie there score alike, those of a forest "
+            "without splits too; score lower levels (quantiles=), or whole curves (brier_skill)"
+        )
     return float(metric(fold.time, predicted, levels, **fold.options))
 
 
@@ -156,7 +172,8 @@ def _calibration_error(fold: _Fold) -> float:
     # What the data do not reach is no prediction: it lies beyond the horizon.
     predicted = fold.forest.predict(fold.X, quantiles=levels, unreached="inf")
     found = quantile_calibration(fold.time, predicted, levels, **fold.options)
-    error = np.abs(found.observed - levels)[~np.isnan(found.observed)]
+    # One row within the horizon would count as much as all of them at another level.
+    error = np.abs(found.observed - levels)[found.judged]
     return -float(error.mean()) if error.size else float("nan")
 
 
@@ -192,7 +209,7 @@ class QuantileScorer:
 
     metric: str
     quantiles: tuple[float, ...] | None = None
-    coverage: float = 0.9
+    coverage: float = DEFAULT_COVERAGE
     horizon: float | str = "auto"
     _requests: tuple[tuple[str, bool | str | None], ...] = field(default=(), repr=False)
     _token: str = field(default_factory=lambda: uuid.uuid4().hex, repr=False, compare=False)
@@ -226,6 +243,7 @@ class QuantileScorer:
         float
             NaN, with one warning, where the score is undefined.
         """
+        check_same_rows(X=X, y=y, event=event, sample_weight=sample_weight)
         forest, X = _innermost(estimator, X)
         scored = Scored.read(
             y,
@@ -237,9 +255,12 @@ class QuantileScorer:
         )
         if scored is None:
             return self._undefined()
+        told: list[str] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            score = _METRICS[self.metric](_Fold(forest, X, scored, self))
+            score = _METRICS[self.metric](_Fold(forest, X, scored, self, told))
+        for text in told:
+            self._warn_once(text)
         return self._undefined() if np.isnan(score) else float(score)
 
     def set_score_request(
@@ -273,23 +294,25 @@ class QuantileScorer:
         return request
 
     def _undefined(self) -> float:
-        # Copies of a scorer in one search warn once.
-        if self._token not in _WARNED:
-            _WARNED.add(self._token)
-            warnings.warn(
-                f"{self.metric} is undefined on some test rows, such as those without an event up "
-                "to the horizon, or with hardly a prediction that ends within it; it is NaN there",
-                UndefinedMetricWarning,
-                stacklevel=3,
-            )
+        self._warn_once(
+            "is undefined on some test rows, such as those without an event up to the horizon, or "
+            "with hardly a prediction that ends within it; it is NaN there"
+        )
         return float("nan")
+
+    def _warn_once(self, text: str) -> None:
+        # Copies of a scorer in one search warn once of each kind, whatever the numbers are.
+        key = (self._token, text.split()[0])
+        if key not in _WARNED:
+            _WARNED.add(key)
+            warnings.warn(f"{self.metric} {text}", UndefinedMetricWarning, stacklevel=4)
 
 
 def make_quantile_scorer(
     metric: str = "brier_skill",
     *,
     quantiles: float | ArrayLike | None = None,
-    coverage: float = 0.9,
+    coverage: float = DEFAULT_COVERAGE,
     horizon: float | str = "auto",
 ) -> QuantileScorer:
     r"""Make a score for `cross_val_score` and `GridSearchCV` on censored times.
@@ -312,12 +335,13 @@ def make_quantile_scorer(
         fewer than ten intervals, or 5% of them, end within the horizon;
         "neg_coverage_error": less its distance to the nominal coverage.
         "neg_calibration_error": less the mean over levels of the distance between the observed
-        level (`quantile_calibration`) and the nominal one.
+        level (`quantile_calibration`) and the nominal one; levels that fewer than ten rows, or 5%,
+        reach within the horizon are left out.
         Those that begin with "neg" are losses with their sign changed: larger is better.
     quantiles : float or array-like of shape (q,), optional
         Levels. By default those of the estimator (``default_quantiles``) for the pinball loss and
         D2, 0.1 to 0.9 for calibration.
-    coverage : float, default=0.9
+    coverage : float, default=0.95
         Nominal coverage.
     horizon : "auto" or float, default="auto"
         Time at which T and the predictions are cut, as in `censored_pinball_loss`.

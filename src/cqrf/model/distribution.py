@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from cqrf.model.intervals import BOTH, conformal_bounds, hidden_sides
+from cqrf.model.intervals import BOTH, conformal_bounds, hidden_sides, tails
 from cqrf.model.little_bags import LittleBags
 from cqrf.model.points import Points
 from cqrf.solving.curves import StepFunction, step_functions
@@ -47,7 +47,7 @@ class Distribution:
     def __init__(self, points: Points, conditional_after: float | ArrayLike | None = None) -> None:
         self.points = points
         self._after = check_condition(conditional_after, points.n_rows)
-        self._solved: tuple[tuple[bytes, str, str], tuple[NDArray[Any], ...]] | None = None
+        self._last: tuple[tuple[bytes, str, str], Array, NDArray[np.bool_]] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows m."""
@@ -77,14 +77,14 @@ class Distribution:
         ndarray of shape (m,) for one level, (m, q) for several, float64
         """
         asked, scalar = check_quantiles(levels)
-        options = self.points.options
-        chosen = options.interpolation if interpolation is None else interpolation
-        check_solving(options.solver, chosen, unreached)
-        answers, identified = self.solve(asked, chosen, options.solver)
-        answers = (
-            answers.copy()
-            if unreached == "clip"
-            else mark_unreached(answers, identified, unreached, mirrored=self._mirrored)
+        chosen = self.points.options.interpolation if interpolation is None else interpolation
+        check_solving(self.points.options.solver, chosen, unreached)
+        answers = self._solved(
+            asked,
+            lambda found, reached: mark_unreached(
+                found, reached, unreached, mirrored=self._mirrored
+            ),
+            chosen,
         )
         return answers[:, 0] if scalar else answers
 
@@ -103,8 +103,7 @@ class Distribution:
             that T is known to exceed): what `quantile` returns there is a bound, not an estimate.
         """
         asked, scalar = check_quantiles(levels)
-        options = self.points.options
-        identified = self.solve(asked, options.interpolation, options.solver)[1].copy()
+        identified = self._solved(asked, lambda _, reached: reached)
         return identified[:, 0] if scalar else identified
 
     def solve(
@@ -126,19 +125,12 @@ class Distribution:
         identified : ndarray of shape (m, q), bool
         """
         asked = (levels.tobytes(), interpolation, solver)
-        if self._solved is None or self._solved[0] != asked:
-            found = self.points.in_blocks(
-                len(levels),
-                lambda estimation, rows: estimation.quantiles(
-                    levels,
-                    solver=solver,
-                    interpolation=interpolation,
-                    conditional_after=None if self._after is None else self._after[rows],
-                ),
+        if self._last is None or self._last[0] != asked:
+            answers, identified = self.points.in_blocks(
+                len(levels), self._solver(levels, interpolation, solver)
             )
-            self._solved = asked, found
-        answers, identified = self._solved[1]
-        return answers, identified
+            self._last = asked, answers, identified
+        return self._last[1:]
 
     def survival(self, times: ArrayLike | None = None) -> Array | NDArray[np.object_]:
         """Compute the survival function S(t) = P(T > t).
@@ -221,18 +213,19 @@ class Distribution:
         ndarray of shape (m, 2), float64
             Lower and upper end.
         """
-        tail = (1.0 - check_coverage(coverage)) / 2.0
+        levels = tails(check_coverage(coverage))
         check_choice("unreached", unreached, UNREACHED)
         if check_choice("method", method, ("forest", "conformal")) == "forest":
-            options, levels = self.points.options, np.array([tail, 1.0 - tail])
-            answers, identified = self.solve(levels, options.interpolation, options.solver)
             hidden = hidden_sides(BOTH, mirrored=self._mirrored)
-            return mark_unreached(
-                answers.copy(), identified | ~hidden, unreached, mirrored=self._mirrored
+            return self._solved(
+                levels,
+                lambda found, reached: mark_unreached(
+                    found, reached | ~hidden, unreached, mirrored=self._mirrored
+                ),
             )
         if self._after is not None:
             raise ValueError('conditional_after does not go with method="conformal"')
-        return self._conformal(tail, BOTH, unreached)
+        return self._conformal(float(levels[0]), BOTH, unreached)
 
     def lower_bound(self, coverage: float = DEFAULT_COVERAGE) -> Array:
         """Compute a time that T exceeds with the given probability, by conformal calibration.
@@ -364,7 +357,7 @@ class Distribution:
         -------
         ndarray of shape (m, g), float64
         """
-        return self._little_bags().survival_std(self._checked_times("times", times))
+        return self._little_bags().survival_std(check_times("times", times))
 
     def estimating_function(self, q: float | ArrayLike, level: float) -> Array:
         """Evaluate S_n(q; tau) = (1 - tau) G(q) - P(q), whose root is the quantile.
@@ -415,6 +408,33 @@ class Distribution:
     @property
     def _mirrored(self) -> bool:
         return self.points.model.target.mirrored
+
+    def _solver(
+        self, levels: Array, interpolation: str, solver: str
+    ) -> Callable[[Estimation, slice], tuple[Array, NDArray[np.bool_]]]:
+        return lambda estimation, rows: estimation.quantiles(
+            levels,
+            solver=solver,
+            interpolation=interpolation,
+            conditional_after=None if self._after is None else self._after[rows],
+        )
+
+    def _solved(
+        self,
+        levels: Array,
+        finish: Callable[[Array, NDArray[np.bool_]], NDArray[Any]],
+        interpolation: str | None = None,
+    ) -> NDArray[Any]:
+        """Turn the solutions for all rows, shape (m, q), into one array.
+
+        Where no further question will come, block by block: then the other array is never held.
+        """
+        options = self.points.options
+        how = (options.interpolation if interpolation is None else interpolation, options.solver)
+        if self.points.keep:
+            return np.array(finish(*self.solve(levels, *how)))
+        solve = self._solver(levels, *how)
+        return self._one(len(levels), lambda estimation, rows: finish(*solve(estimation, rows)))
 
     def _one(
         self, n_outputs: int, answer: Callable[[Estimation, slice], NDArray[Any]]

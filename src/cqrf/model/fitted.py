@@ -103,9 +103,14 @@ class FittedModel:
         features: _engine.Features,
         options: AnswerOptions,
         conditional_after: float | ArrayLike | None = None,
+        *,
+        keep: bool = True,
     ) -> Distribution:
-        """Predict the law of T at encoded rows, shape (m, p); nothing is computed yet."""
-        return Distribution(TestPoints(self, features, options), conditional_after)
+        """Predict the law of T at encoded rows, shape (m, p); nothing is computed yet.
+
+        `keep` is that of `TestPoints`: whether there will be more than one question.
+        """
+        return Distribution(TestPoints(self, features, options, keep), conditional_after)
 
     def out_of_bag(self, options: AnswerOptions) -> Distribution:
         """Predict the law of T at the training rows from the trees that did not draw them."""

@@ -13,8 +13,9 @@ from sklearn.utils import check_random_state
 from cqrf.data.features import find_column
 from cqrf.growing.trees import Trees
 from cqrf.metrics.common import mean_by_level, pinball
-from cqrf.metrics.curve_errors import integrated_errors, reference_curves, scoring_times
+from cqrf.metrics.curve_errors import integrated_errors, scoring_times
 from cqrf.metrics.ipcw import Scored
+from cqrf.metrics.left_out import reference_curves
 from cqrf.model.fitted import FittedModel
 from cqrf.model.points import OutOfBag
 from cqrf.solving.estimation import Estimation

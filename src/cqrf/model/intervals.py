@@ -12,6 +12,12 @@ from cqrf.solving.estimation import mark_unreached
 BOTH = ("lower", "upper")
 
 
+def tails(coverage: float) -> NDArray[np.float64]:
+    """Levels of the ends of an interval that leaves as much on either side, shape (2,)."""
+    tail = (1.0 - coverage) / 2.0
+    return np.array([tail, 1.0 - tail])
+
+
 def hidden_sides(sides: tuple[str, ...], *, mirrored: bool) -> NDArray[np.bool_]:
     """Tell on which sides censoring hides T: the upper ones, or under left censoring the lower."""
     return np.array([(side == "upper") != mirrored for side in sides])

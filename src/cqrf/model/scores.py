@@ -10,11 +10,11 @@ from cqrf.metrics.curve_errors import (
     Skill,
     integrated_errors,
     kaplan_meier_survival,
-    reference_curves,
     scoring_times,
 )
 from cqrf.metrics.horizon import read_horizon, representative_times
 from cqrf.metrics.ipcw import Scored
+from cqrf.metrics.left_out import reference_curves
 from cqrf.model.distribution import Distribution
 from cqrf.support.warn import warn
 
@@ -49,10 +49,10 @@ def oob_score(distribution: Distribution, horizon: float | str) -> float:
     answered = np.flatnonzero(~np.isnan(survival[:, 0]))
     if not answered.size:
         raise ValueError("no row was left out by any tree; grow more trees")
-    everybody = np.broadcast_to(reference_curves(train, times), (train.n, len(times)))
     scored = scored.take(answered)
     errors = integrated_errors(scored, survival[answered], times)
-    return _share(errors, integrated_errors(scored, everybody[answered], times), scored)
+    others = reference_curves(train, times)[answered]
+    return _share(errors, integrated_errors(scored, others, times), scored)
 
 
 def _share(errors: NDArray[np.float64], reference: NDArray[np.float64], scored: Scored) -> float:

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from scipy.spatial.distance import cdist
 
 from cqrf.data.outcome import check_event, check_time
-from cqrf.support.checks import check_int, check_quantiles
+from cqrf.support.checks import check_int, check_quantiles, check_same_rows
 
 Array = NDArray[np.float64]
 
@@ -139,6 +139,7 @@ class LinearQuantiles(ABC):
         ndarray of shape (q, p + 1), float64
             `coefficients_`.
         """
+        check_same_rows(X=X, time=time, event=event)
         features = _check_features(X)
         times = check_time("time", time)
         events = check_event("event", event, times, name_time="time")

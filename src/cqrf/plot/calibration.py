@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cqrf.metrics import QuantileCalibration, quantile_calibration
 from cqrf.plot.style import GREY, Display
@@ -16,7 +16,8 @@ class CalibrationDisplay(Display):
     """Nominal levels of predicted quantiles against how often T does not exceed them.
 
     The latter are estimated from censored times. Points on the diagonal are calibrated; bars are
-    two standard errors long on either side.
+    two standard errors long on either side. Levels of which fewer than ten rows tell, or 5%, are
+    grey and not joined to the others.
 
     Parameters
     ----------
@@ -28,6 +29,8 @@ class CalibrationDisplay(Display):
     ax_, figure_ : matplotlib Axes and Figure
     line_ : ErrorbarContainer
         The observed levels.
+    faint_ : ErrorbarContainer
+        Those of which hardly a row tells.
     diagonal_ : Line2D
         Where they would ideally be.
     """
@@ -142,22 +145,26 @@ class CalibrationDisplay(Display):
         """
         ax = self._start(ax)
         (self.diagonal_,) = ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle="--")
-        order = np.argsort(self.calibration.quantiles)
         style = {"color": BLUE} | kwargs
-        self.line_ = ax.errorbar(
-            self.calibration.quantiles[order],
-            self.calibration.observed[order],
-            ERROR_BAR * self.calibration.std_error[order],
-            fmt="o-",
-            markersize=4.5,
-            linewidth=1.2,
-            elinewidth=1.2,
-            label=name,
-            **style,
-        )
+        judged = self.calibration.judged
+        self.line_ = self._points(ax, judged, fmt="o-", label=name, **style)
+        self.faint_ = self._points(ax, ~judged, fmt="o", **style | {"color": GREY})
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         horizon = f"{self.calibration.horizon:g}"
         ax.set(xlabel="nominal level", ylabel=f"observed level (horizon {horizon})")
         if name is not None:
             ax.legend(loc="upper left", frameon=False)
         return self
+
+    def _points(self, ax: Any, shown: NDArray[np.bool_], **style: Any) -> Any:
+        """Draw some of the levels, in ascending order."""
+        found = self.calibration
+        order = np.argsort(found.quantiles)
+        order = order[shown[order]]
+        sizes = {"markersize": 4.5, "linewidth": 1.2, "elinewidth": 1.2}
+        return ax.errorbar(
+            found.quantiles[order],
+            found.observed[order],
+            ERROR_BAR * found.std_error[order],
+            **sizes | style,
+        )

@@ -72,12 +72,12 @@ class StepFunction:
     def beyond(self, a: float) -> StepFunction:
         r"""Survival function of T given T > a, where this is the survival function of T.
 
-        :math:`P(T > t \mid T > a) = S(t) / S(a)` from a on, and 1 before; NaN from a on if nothing
-        is left of S there.
+        :math:`P(T > t \mid T > a) = S(t) / S(a)` from a on, and 1 before; NaN after a if nothing is
+        left of S there.
         """
         left = float(self(a))
         if not left > 0.0:
-            return StepFunction(x=np.array([a]), y=np.array([np.nan]))
+            return StepFunction(x=np.nextafter([a], np.inf), y=np.array([np.nan]))
         first = int(np.searchsorted(self.x, a, side="right"))
         return StepFunction(x=self.x[first:], y=self.y[first:] / left)
 

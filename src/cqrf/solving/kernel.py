@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
+from cqrf.support.checks import as_float
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,7 @@ def check_bandwidth(bandwidth: object) -> float:
     """Refuse anything but a positive finite number."""
     if not isinstance(bandwidth, Real) or isinstance(bandwidth, bool):
         raise TypeError(f"bandwidth must be a number or None; received {bandwidth!r}")
-    if not 0.0 < float(bandwidth) < np.inf:
+    value = as_float(bandwidth)
+    if not 0.0 < value < np.inf:
         raise ValueError(f"bandwidth must be positive and finite; received {bandwidth!r}")
-    return float(bandwidth)
+    return value

@@ -14,7 +14,7 @@ from cqrf.data.sparse import check_sparse
 from cqrf.solving.curves import step_functions
 from cqrf.solving.estimation import Estimation, mark_unreached
 from cqrf.solving.options import check_neighbors, check_solving
-from cqrf.support.checks import check_choice, check_quantiles
+from cqrf.support.checks import check_choice, check_quantiles, check_same_rows
 
 _CURVES = ("beran", "knn", "marginal")
 
@@ -133,6 +133,7 @@ def _estimation(
     censoring_curve: str,
     n_neighbors: int | None,
 ) -> Estimation:
+    check_same_rows(time=time, event=event)
     times = check_time("time", time)
     events = check_event("event", event, times, name_time="time")
     check_choice("censoring_curve", censoring_curve, _CURVES)

@@ -1,7 +1,7 @@
-"""The container of a model file: a JSON header and raw arrays, checksummed, mapped, replaced whole.
+"""The container of a model file: a JSON header and raw data, checksummed, mapped, replaced whole.
 
-The layout is described byte by byte in docs/model_files.md. What header and arrays mean is the
-business of `cqrf.model.stored`.
+The layout is described byte by byte in docs/model_files.md. Which arrays the data are is the
+business of `cqrf.storage.schema`; what header and arrays mean is that of `cqrf.model.stored`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import json
-import math
 import mmap
 import os
 import re
@@ -19,9 +18,9 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +29,15 @@ from cqrf.support.progress import late_bar
 
 # Like PNG's: a byte that is no text, and line ends that a transfer as text would change.
 MAGIC = b"\x89cqrf\r\n\x1a"
-VERSION = 4
+VERSION = 1
 
 _PREFIX = struct.Struct("<8sII")
 _CHECKSUM = struct.Struct("<I")
 # Arrays start at multiples of a cache line, which is aligned for every dtype.
-_ALIGNMENT = 64
+ALIGNMENT = 64
 # Far more than any table of categories; parsed JSON takes up to thirty times its size.
 _MAX_HEADER = 2**26
 _PIECE = 2**24
-_ENTRY_KEYS = ("name", "dtype", "shape", "offset", "length")
-
-# Of every array that a file may hold, in the order of the file: dtype and number of axes.
-Schema = dict[str, tuple[str, int]]
 
 
 class ModelFileError(ValueError):
@@ -53,6 +48,32 @@ def require(condition: bool, reason: str) -> None:
     """Raise `ModelFileError` with the reason unless the condition holds."""
     if not condition:
         raise ModelFileError(reason)
+
+
+def require_known(names: Iterable[str], known: Iterable[str], what: str) -> None:
+    """Refuse names that a later release has added."""
+    unknown = [name for name in names if name not in known]
+    require(
+        not unknown,
+        f"{what} {', '.join(map(repr, unknown))} is unknown to this release: "
+        "the file was written by a newer one",
+    )
+
+
+class Data(NamedTuple):
+    """The part of a mapped file that holds the arrays.
+
+    Attributes
+    ----------
+    content : mmap
+        The whole file.
+    start, end : int
+        Where the arrays begin, and where the last one must end.
+    """
+
+    content: mmap.mmap
+    start: int
+    end: int
 
 
 @contextlib.contextmanager
@@ -67,8 +88,7 @@ def refusing(path: str | os.PathLike[str]) -> Iterator[None]:
 def write_file(
     path: str | os.PathLike[str],
     header: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    schema: Schema,
+    arrays: Iterable[NDArray[Any]],
     verbose: int,
 ) -> None:
     """Write a file in full, or leave what stands at `path` as it is.
@@ -78,25 +98,17 @@ def write_file(
     path : str or path-like
         Where the file shall stand.
     header : dict
-        What JSON can hold; the table of arrays is added as its last entry.
-    arrays : dict of str to ndarray
-        Some of the arrays of the schema.
-    schema : dict
-        Names, dtypes and numbers of axes.
+        What JSON can hold.
+    arrays : iterable of ndarray
+        Contiguous arrays, written one after the other, each at the next multiple of 64 bytes.
     verbose : int
         Whether to show a progress line if it takes above a second.
     """
-    stored = {
-        name: np.ascontiguousarray(arrays[name], dtype=dtype)
-        for name, (dtype, _) in schema.items()
-        if name in arrays
-    }
-    table = _table({name: array.shape for name, array in stored.items()}, schema)
-    text = _to_json({**header, "arrays": table})
+    text = _to_json(header)
     require(len(text) <= _MAX_HEADER, f"the header would have more than {_MAX_HEADER} bytes")
     parts: list[Any] = [_PREFIX.pack(MAGIC, VERSION, len(text)) + text]
-    for array in stored.values():
-        parts.append(bytes(-len(parts[-1]) % _ALIGNMENT))
+    for array in arrays:
+        parts.append(bytes(-len(parts[-1]) % ALIGNMENT))
         parts.append(array.reshape(-1).view(np.uint8).data)
     target = Path(os.path.realpath(path))
     with replacing(target) as file:
@@ -111,37 +123,30 @@ def write_file(
         write_whole(file, memoryview(_CHECKSUM.pack(checksum)))
 
 
-def read_file(
-    path: str | os.PathLike[str], schema_of: Callable[[int], Schema], verbose: int
-) -> tuple[int, dict[str, Any], dict[str, NDArray[Any]]]:
-    """Check a file and map it.
+def read_file(path: str | os.PathLike[str], verbose: int) -> tuple[dict[str, Any], Data]:
+    """Check the frame of a file and map it.
 
     Parameters
     ----------
     path : str or path-like
         The file.
-    schema_of : callable
-        From the version of a file to names, dtypes and numbers of axes of the arrays that it may
-        hold.
     verbose : int
         Whether to show a progress line if it takes above a second.
 
     Returns
     -------
-    version : int
-        Version of the format, at most `VERSION`.
     header : dict
-        The header without the table of arrays.
-    arrays : dict of str to ndarray
-        Read-only arrays on the file's own pages, which all processes share.
+        The header.
+    data : Data
+        The file's own pages, which all processes share.
     """
     require(sys.byteorder == "little", "model files need a little-endian machine")
     content = _map(path)
     view = memoryview(content)
     magic, version, header_length = _PREFIX.unpack(view[: _PREFIX.size])
     require(magic == MAGIC, "this is not a cqrf model file")
-    known = 1 <= version <= VERSION
-    require(known, f"version {version} is unknown; this release reads 1 to {VERSION}")
+    known = version == VERSION
+    require(known, f"version {version} is unknown; this release reads version {VERSION}")
     header_end = _PREFIX.size + header_length
     require(header_length <= _MAX_HEADER, "the header is too long")
     data_end = len(view) - _CHECKSUM.size
@@ -159,76 +164,9 @@ def read_file(
         "the checksum does not agree: the file is damaged or cut short",
     )
     header = _from_json(bytes(view[_PREFIX.size : header_end]))
-    entries = _check_table(header.pop("arrays", None), schema_of(version))
-    return version, header, _arrays(content, entries, header_end, data_end)
-
-
-def _table(shapes: dict[str, tuple[int, ...]], schema: Schema) -> list[dict[str, Any]]:
-    """Describe arrays that stand one after the other, each at the next multiple of 64 bytes."""
-    table: list[dict[str, Any]] = []
-    end = 0
-    for name, shape in shapes.items():
-        dtype = schema[name][0]
-        offset = end + -end % _ALIGNMENT
-        length = math.prod(shape) * np.dtype(dtype).itemsize
-        entry = (name, dtype, list(shape), offset, length)
-        table.append(dict(zip(_ENTRY_KEYS, entry, strict=True)))
-        end = offset + length
-    return table
-
-
-def _check_table(table: object, schema: Schema) -> list[dict[str, Any]]:
-    """Refuse a table that is not, to the last number, the one that `write_file` would make."""
-    require(isinstance(table, list), "the table of arrays is missing")
-    shapes: dict[str, tuple[int, ...]] = {}
-    for entry in table:  # type: ignore[attr-defined]
-        require(
-            isinstance(entry, dict) and tuple(entry) == _ENTRY_KEYS,
-            f"an entry of the table of arrays has other keys than {', '.join(_ENTRY_KEYS)}",
-        )
-        name, shape = entry["name"], entry["shape"]
-        require(isinstance(name, str) and name in schema, f"there is no array named {name!r}")
-        require(name not in shapes, f"array {name} is there twice")
-        require(
-            isinstance(shape, list)
-            and len(shape) == schema[name][1]
-            and all(type(size) is int and size >= 0 for size in shape),
-            f"array {name} cannot have the shape {shape!r}",
-        )
-        shapes[name] = tuple(shape)
-    in_order = [name for name in schema if name in shapes]
-    require(list(shapes) == in_order, "the arrays are not in the order of the format")
-    expected = _table(shapes, schema)
-    for entry, right in zip(table, expected, strict=True):  # type: ignore[call-overload]
-        for key in _ENTRY_KEYS:
-            # Types too: in Python 0.0 and False are equal to 0.
-            require(
-                entry[key] == right[key] and type(entry[key]) is type(right[key]),
-                f"array {right['name']} must have {key} {right[key]!r}; "
-                f"the table says {entry[key]!r}",
-            )
-    return expected
-
-
-def _arrays(
-    content: mmap.mmap, entries: list[dict[str, Any]], header_end: int, data_end: int
-) -> dict[str, NDArray[Any]]:
-    """View the arrays of a mapped file; between them are zeros, after them is nothing."""
-    data_start = header_end + -header_end % _ALIGNMENT
-    end = header_end
-    for entry in entries:
-        start = data_start + entry["offset"]
-        require(start + entry["length"] <= data_end, f"array {entry['name']} ends after the file")
-        require(not any(content[end:start]), f"the bytes before array {entry['name']} are not zero")
-        end = start + entry["length"]
-    require(end == data_end, "there are bytes after the last array")
-    # Plain arrays, not numpy.memmap: those would drag the file's name along when pickled.
-    return {
-        entry["name"]: np.ndarray(
-            tuple(entry["shape"]), entry["dtype"], content, data_start + entry["offset"]
-        )
-        for entry in entries
-    }
+    data_start = header_end + -header_end % ALIGNMENT
+    require(not any(content[header_end:data_start]), "the bytes after the header are not zero")
+    return header, Data(content, data_start, data_end)
 
 
 def _map(path: str | os.PathLike[str]) -> mmap.mmap:

@@ -1,11 +1,14 @@
 """The header of a model file: parameters, options and categories as JSON, names and types listed.
 
 Nothing is ever looked up by a name that a file gives: names are compared with those listed here.
+What a file does not give takes its default, so that a release may add to the format; what this
+release does not know is refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Iterable
+from dataclasses import MISSING, fields
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -16,12 +19,25 @@ from numpy.typing import NDArray
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.labels import OutcomeLabels
 from cqrf.growing.grow import CRITERIA, MOST_CUTS, GrowOptions, pool_size
-from cqrf.storage.container import require
+from cqrf.storage.container import require, require_known
 from cqrf.support.checks import check_quantiles
 
+# The keys of a header, and those that it may lack.
+SECTIONS = (
+    "params",
+    "options",
+    "feature_names",
+    "categories",
+    "mirrored",
+    "seed",
+    "kernel",
+    "calibration",
+    "outcome_labels",
+)
+OPTIONAL_SECTIONS = ("feature_names", "kernel", "calibration", "outcome_labels")
 _COUNT = (int, type(None))
 _SHARE = (int, float, type(None))
-# The estimator's parameters, and what JSON values each may have.
+# The estimator's parameters, and what JSON values each may have. A file may lack any of them.
 PARAMETERS: dict[str, tuple[type, ...]] = {
     "n_estimators": (int,),
     "criterion": (str,),
@@ -63,29 +79,26 @@ _CATEGORY_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def upgrade(header: dict[str, Any], version: int) -> None:
-    """Add what a version before the current one did not know."""
-    if version < 2:
-        # Trees without groups, and no calibration.
-        _add(header, version, "params", "ci_group_size", 1)
-        _add(header, version, "options", "group_size", 1)
-        require("calibration" not in header, "version 1 has no calibration")
-        header["calibration"] = None
-    if version < 3:
-        _add(header, version, "params", "time_resolution", "auto")
-    if version < 4:
-        require("outcome_labels" not in header, f"version {version} has no outcome_labels")
-        header["outcome_labels"] = vars(OutcomeLabels())
-
-
-def _add(header: dict[str, Any], version: int, part: str, name: str, value: object) -> None:
-    table = header.get(part)
-    require(
-        isinstance(table, dict) and name not in table,
-        f"{part} must be those of version {version}, without {name}",
-    )
+def check_keys(
+    table: object, what: str, names: Iterable[str], optional: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Refuse anything but an object with these names in this order, of which some may be absent."""
+    require(isinstance(table, dict), f"{what} must be an object")
     assert isinstance(table, dict)
-    table[name] = value
+    names = tuple(names)
+    require_known(table, names, f"in {what}")
+    missing = [name for name in names if name not in table and name not in optional]
+    require(not missing, f"in {what} {', '.join(missing)} is missing")
+    in_order = [name for name in names if name in table]
+    require(list(table) == in_order, f"{what} must be in the order {', '.join(names)}")
+    return table
+
+
+def _check_fields(table: object, what: str, kind: type) -> dict[str, Any]:
+    """Refuse anything but the fields of a dataclass; those that have a default may be absent."""
+    every = fields(kind)
+    optional = [field.name for field in every if field.default is not MISSING]
+    return check_keys(table, what, (field.name for field in every), optional)
 
 
 def plain_params(params: dict[str, Any]) -> dict[str, Any]:
@@ -106,39 +119,31 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_params(params: object, *, has_points: bool) -> None:
-    """Check names and types; the estimator checks the values as it does in `fit`."""
-    require(
-        isinstance(params, dict) and set(params) == set(PARAMETERS),
-        f"params must be the parameters {', '.join(PARAMETERS)}",
-    )
-    assert isinstance(params, dict)
-    for name, types in PARAMETERS.items():
-        value = params[name]
+def check_params(params: object, *, has_points: bool) -> dict[str, Any]:
+    """Check names and types; the estimator adds what is absent, and checks the values."""
+    params = check_keys(params, "params", PARAMETERS, optional=PARAMETERS)
+    for name, value in params.items():
         items = value if type(value) is list else []
         require(
-            type(value) in types and all(type(item) in _LIST_ITEMS[name] for item in items),
+            type(value) in PARAMETERS[name]
+            and all(type(item) in _LIST_ITEMS[name] for item in items),
             f"parameter {name} cannot be stored with the value {value!r}",
         )
-    state = params["random_state"]
+    state = params.get("random_state")
     require(state is None or 0 <= state < 2**32, "random_state must lie in [0, 2**32)")
     require(
-        params["censoring_curve"] != "kernel" or has_points,
+        params.get("censoring_curve") != "kernel" or has_points,
         'censoring_curve="kernel" needs the points of a fit with it',
     )
+    return params
 
 
 def read_options(options: object, n: int, p: int) -> GrowOptions:
     """Check the options of a forest with n rows and p features."""
-    names = tuple(field.name for field in fields(GrowOptions))
-    require(
-        isinstance(options, dict) and tuple(options) == names,
-        f"options must have the keys {', '.join(names)}",
-    )
-    assert isinstance(options, dict)
-    for name in names:
-        right = type(options[name]) is _OPTION_TYPES.get(name, int)
-        require(right, f"option {name} cannot be {options[name]!r}")
+    options = _check_fields(options, "options", GrowOptions)
+    for name, value in options.items():
+        right = type(value) is _OPTION_TYPES.get(name, int)
+        require(right, f"option {name} cannot be {value!r}")
     rules = {rule for rule, _ in CRITERIA.values()}
     require(options["rule"] in rules, f"there is no rule {options['rule']!r}")
     size = options["group_size"]
@@ -154,18 +159,24 @@ def read_options(options: object, n: int, p: int) -> GrowOptions:
     for name, (low, high) in limits.items():
         right = low <= options[name] <= high
         require(right, f"option {name} must lie in [{low}, {high}], not {options[name]}")
-    return GrowOptions(**{name: options[name] for name in names})
+    return GrowOptions(**options)
 
 
 def read_labels(labels: object) -> OutcomeLabels:
     """Check what the outcome is called: texts of bounded length, or nothing."""
-    names = tuple(field.name for field in fields(OutcomeLabels))
+    return OutcomeLabels(**_check_fields(labels, "outcome_labels", OutcomeLabels))
+
+
+def check_names(names: object, n_features: int) -> list[str]:
+    """Check the names of the features: one text for each."""
     require(
-        isinstance(labels, dict) and tuple(labels) == names,
-        f"outcome_labels must have the keys {', '.join(names)}",
+        isinstance(names, list)
+        and len(names) == n_features
+        and all(type(name) is str for name in names),
+        "feature_names must be one text for every feature",
     )
-    assert isinstance(labels, dict)
-    return OutcomeLabels(**{name: labels[name] for name in names})
+    assert isinstance(names, list)
+    return names
 
 
 def plain_categories(column: int, values: NDArray[Any]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def check_quantiles(quantiles: object, name: str = "quantiles") -> tuple[NDArray
     """
     levels = np.asarray(quantiles)
     if levels.dtype.kind == "O" and all(_is_real(level) for level in levels.ravel()):
-        levels = levels.astype(np.float64)
+        levels = np.vectorize(as_float, otypes=[np.float64])(levels)
     if levels.dtype.kind not in "iuf" or _holds_bool(quantiles):
         raise TypeError(f"{name} must be numbers; received {quantiles!r}")
     if levels.ndim > 1:
@@ -92,6 +92,24 @@ def check_quantiles(quantiles: object, name: str = "quantiles") -> tuple[NDArray
     return levels, scalar
 
 
+def as_float(value: Any) -> float:
+    """Convert a number to a float: an infinite one, if it is larger than floats are.
+
+    Parameters
+    ----------
+    value : real number
+        Of any type.
+
+    Returns
+    -------
+    float
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def check_coverage(coverage: object, name: str = "coverage") -> float:
     """Check the coverage of an interval: a number strictly between 0 and 1.
 
@@ -109,7 +127,7 @@ def check_coverage(coverage: object, name: str = "coverage") -> float:
     """
     if not _is_real(coverage):
         raise TypeError(f"{name} must be a number; received {coverage!r}")
-    value = float(coverage)  # type: ignore[arg-type]
+    value = as_float(coverage)
     if not 0.0 < value < 1.0:
         raise ValueError(f"{name} must lie strictly between 0 and 1; received {coverage!r}")
     return value
@@ -230,7 +248,7 @@ def check_fraction_or_count(
                 f"{name} as a count must lie between 1 and {total}; received {value!r}"
             )
         return int(value)
-    fraction = float(value)  # type: ignore[arg-type]
+    fraction = as_float(value)
     if not 0.0 < fraction <= 1.0:
         raise ValueError(f"{name} as a fraction must lie in (0, 1]; received {value!r}")
     return max(1, int(fraction * total))
@@ -398,9 +416,9 @@ def check_same_rows(**tables: object) -> None:
         if row is not None:
             raise ValueError(
                 f"{name} and {first_name} have row labels in another order: row {row} is labelled "
-                f"{index[row]!r} in {name} and {first[row]!r} in {first_name}. Put them in one "
-                f"order, as with {name}.loc[{first_name}.index], or pass {name} as a NumPy array "
-                "to pair rows by position"
+                f"{_label(index, row)} in {name} and {_label(first, row)} in {first_name}. Put "
+                f"them in one order, as with {name}.loc[{first_name}.index], or pass {name} as a "
+                "NumPy array to pair rows by position"
             )
 
 
@@ -418,6 +436,11 @@ def _moved_label(first: Any, second: Any) -> int | None:
         return None
     rows = enumerate(zip(labels, others, strict=True))
     return next((row for row, (a, b) in rows if a != b and b in known), None)
+
+
+def _label(index: Any, row: int) -> str:
+    """Write a label as a plain value, without the type that NumPy 2 puts around it."""
+    return repr(index[row : row + 1].tolist()[0])
 
 
 def _is_default(index: Any) -> bool:

@@ -70,6 +70,8 @@ class Words:
     quantiles: str
     bound: str
     scored: str
+    within: str
+    past: str
     share_before: str
     event: str
     events: str
@@ -117,6 +119,8 @@ TIMES = Words(
     quantiles="times",
     bound="beyond",
     scored="scored up to {}",
+    within="within the horizon",
+    past="beyond the horizon",
     share_before="events before",
     event="event",
     events="events",
@@ -168,6 +172,8 @@ VALUES = Words(
     quantiles="quantiles",
     bound="below",
     scored="scored down to {}",
+    within="above the lowest value scored",
+    past="below the lowest value scored",
     share_before="values below",
     event="measured",
     events="measured",

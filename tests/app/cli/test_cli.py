@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +79,34 @@ class TestGolden:
         done = cqrf("evaluate", "congress.cqrf", "shifted.csv", cwd=folder)
         assert done.returncode == 0, done.stderr
         assert "trained on" not in done.stderr
+
+    def test_evaluate_of_what_says_nothing(self, folder, tmp_path):
+        data = pd.read_csv(folder / "congress.csv")
+        data["time"] += 0.5
+        for rows, score in (
+            (data[data.event == 1].iloc[:1], r"-?[\d.]+%"),
+            (data[:50].assign(event=0, time=0.1), "-"),
+        ):
+            rows.to_csv(tmp_path / "rows.csv", index=False)
+            done = cqrf("evaluate", folder / "congress.cqrf", tmp_path / "rows.csv")
+            assert done.returncode == 0, done.stderr
+            assert "nan" not in done.stdout
+            assert "concordance             -\n" in done.stdout
+            # One row has no standard error; the horizon says nothing of rows that do not reach it.
+            assert re.search(rf"score +{score}\n", done.stdout)
+            assert done.stderr == ""
+
+    def test_evaluate_speaks_of_values_above_a_limit(self, folder, tmp_path):
+        fit = ("--time", "time", "--event", "event", "--left", "--trees", 20)
+        table = folder / "stormwater_cadmium.csv"
+        assert cqrf("fit", table, *fit, "-o", tmp_path / "water.cqrf").returncode == 0
+        done = cqrf("evaluate", tmp_path / "water.cqrf")
+        assert done.returncode == 0, done.stderr
+        for word in ("horizon", "time", "event", "beyond", "surviv"):
+            assert word not in done.stdout
+        assert "scored down to" in done.stdout
+        assert "rows that end above the lowest value scored" in done.stdout
+        assert "-: too few rows end above the lowest value scored" in done.stdout
 
     def test_evaluate_up_to_a_horizon(self, folder, forest):
         done = cqrf("evaluate", "congress.cqrf", "--horizon", 8, "--json", cwd=folder)
@@ -310,6 +339,37 @@ class TestOtherCommands:
         assert OutcomeColumns.of_forest(forest) == OutcomeColumns("weeks", "status")
         assert forest.target_.observed.max() > 1000.0
 
+    def test_what_may_tell_the_future_is_noted(self, tmp_path):
+        rng = np.random.default_rng(0)
+        n = 200
+        time = rng.integers(10, 3000, n)
+        data = pd.DataFrame(
+            {
+                "time": [f"{t // 1000}.{t % 1000:03}" if t >= 1000 else str(t) for t in time],
+                "event": rng.integers(0, 2, n),
+                "age": rng.integers(20, 80, n),
+                "entry": (time * rng.uniform(0.1, 0.9, n)).astype(int),
+                "seen_until": np.where(np.arange(n) < 4, 7, time),
+                "doctor_id": rng.choice(["A", "B"], n),
+            }
+        )
+        data.to_csv(tmp_path / "data.csv", index=False)
+        fit = ("fit", "data.csv", "--time", "time", "--event", "event", "--trees", 3)
+
+        def notes(*arguments):
+            done = cqrf(*fit, *arguments, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            return [line for line in done.stderr.splitlines() if line.startswith("cqrf: data.csv")]
+
+        (doctor, points) = notes()
+        assert "'doctor_id' is learned from as categories" in doctor
+        assert "'time' seems to part thousands with its points: give --thousands ." in points
+        doctor, entry, copy = notes("--thousands", ".", "--decimal", ",")
+        assert "'entry' lies before 'time' in every row" in entry
+        assert "'seen_until' nearly copies the outcome: it says 'time' in nearly every" in copy
+        known = ("--feature", "doctor_id", "--feature", "entry", "--feature", "seen_until")
+        assert notes("--thousands", ".", "--decimal", ",", *known) == []
+
     def test_demo(self, tmp_path):
         done = cqrf("demo", "--trees", 30, "-o", "tour", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
@@ -379,6 +439,12 @@ BAD = {
         ("--drop", "age"),
         1,
         "--drop age: there is no such column; did you mean 'Age'?",
+    ),
+    "three letters, one of them wrong": (
+        b"time,event,fin\n1,1,2\n",
+        ("--drop", "fim"),
+        1,
+        "there is no such column; did you mean 'fin'?",
     ),
     "decimal commas": (
         b"time;event;x\n1;1;3,14\n2;0;2,5\n",
@@ -474,6 +540,14 @@ class TestErrors:
         done = cqrf("paper")
         assert done.returncode == 2
         assert "Usage: cqrf paper" in done.stderr
+
+    def test_almost_a_command(self):
+        done = cqrf("fti", "data.csv")
+        assert done.returncode == 2
+        assert (
+            one_line(done) == "cqrf: No such command 'fti'; did you mean 'fit'? (see cqrf --help)"
+        )
+        assert "did you mean" not in cqrf("xyz").stderr
 
     def test_debug_shows_where(self, tmp_path):
         done = cqrf("predict", "no.cqrf", "--debug", cwd=tmp_path)

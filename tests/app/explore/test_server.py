@@ -12,6 +12,9 @@ import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from cqrf import CensoredQuantileForest
@@ -171,12 +174,61 @@ class TestWords:
         page = re.sub(r"<(script|style).*?</\1>", "", explorer.page("n"), flags=re.DOTALL)
         assert not re.search(r"\b(event|time|surviv|censor|beyond)", page)
 
+    def test_the_outcome_is_called_as_in_the_model(self):
+        X, weeks = np.random.default_rng(0).uniform(size=(30, 2)), np.arange(30.0)
+        forest = CensoredQuantileForest(2, random_state=0).fit(X, pd.Series(weeks, name="week"))
+        for given, name in ((None, "week"), ("years", "years")):
+            explorer = Explorer(forest, "m", given, 100_000)
+            answer = explorer.answer({"values": start_row(forest)})
+            assert answer["tiles"][0]["name"] == f"{name} until 10%"
+
     def test_bounds_of_times(self, server, forest):
         explorer = server.explorer
         answer = explorer.answer({"values": start_row(forest)})
         assert answer["tiles"][0]["name"] == "years until 10%"
         for tile, known in zip(answer["tiles"], answer["identified"], strict=True):
             assert tile["value"].startswith("beyond ") != known
+
+
+def with_note(note):
+    """Rows that the model can answer, and a column of text beside them."""
+    row = pa.Table.from_pandas(load_congress().X[:1], preserve_index=False)
+    return row.take([0] * len(note)).append_column("note", note)
+
+
+def parquet(note, **options):
+    pa.parquet.write_table(with_note(note), out := io.BytesIO(), **options)
+    return out.getvalue()
+
+
+def feather(note):
+    pa.feather.write_feather(with_note(note), out := io.BytesIO(), compression="zstd")
+    return out.getvalue()
+
+
+def repeated(length, rows):
+    return pa.DictionaryArray.from_arrays(pa.array([0] * rows), ["a" * length])
+
+
+def wide_csv():
+    row = load_congress().X[:1].to_csv(index=False).splitlines()
+    header = row[0] + "".join(f",c{j}" for j in range(4_900))
+    return gzip.compress(f"{header}\n{(row[1] + ',1' * 4_900 + chr(10)) * 4_000}".encode())
+
+
+# Small files of large tables: text of hundreds of megabytes, and twenty million cells.
+LARGE = {
+    "dictionary Parquet": lambda: parquet(repeated(10_000, 50_000)),
+    "dictionary Parquet, plain type": lambda: parquet(repeated(10_000, 50_000), store_schema=False),
+    "delta Parquet": lambda: parquet(
+        pa.array(["a" * 10_000] * 15_000),
+        use_dictionary=False,
+        column_encoding={"note": "DELTA_BYTE_ARRAY"},
+    ),
+    "dictionary Feather": lambda: feather(repeated(10_000, 50_000)),
+    "compressed Feather": lambda: feather(pa.array(["a" * 10_000] * 15_000)),
+    "wide CSV": wide_csv,
+}
 
 
 class TestScore:
@@ -275,10 +327,46 @@ class TestScore:
         assert status == 413
         assert "when decompressed" in answer["error"]
 
-    def test_rows_are_answered_while_a_table_is_scored(self, server, forest):
-        with server.scoring:
+    @pytest.mark.parametrize("kind", LARGE)
+    def test_text_and_width_that_unpack_to_much_are_refused(self, forest, kind):
+        content = LARGE[kind]()
+        assert len(content) < 300_000
+        explorer = Explorer(forest, "m", "years", max_upload=10 << 20)
+        before, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+        pa.set_memory_pool(counted)
+        try:
+            with ExploreServer(explorer) as server:
+                threading.Thread(target=server.serve_forever, daemon=True).start()
+                started = time.process_time()
+                status, answer = post(server, "score?name=new", content)
+                seconds = time.process_time() - started
+                server.shutdown()
+        finally:
+            pa.set_memory_pool(before)
+        assert status == 413, answer
+        assert seconds < 5.0
+        assert counted.max_memory() < 100 << 20
+
+    def test_rows_are_answered_while_a_table_is_scored(self, server, forest, monkeypatch):
+        begun, may_end, answers = threading.Event(), threading.Event(), []
+
+        def score(*_):
+            begun.set()
+            assert may_end.wait(60)
+            return {}
+
+        monkeypatch.setattr("cqrf.app.explore.server._Handler._score", score)
+        asking = threading.Thread(target=lambda: answers.append(post(server, "score", b"a")))
+        asking.start()
+        try:
+            assert begun.wait(30)
             assert post(server, "predict", {"values": start_row(forest)})[0] == 200
             assert ask(server, "")[0].status == 200
+            assert answers == []
+        finally:
+            may_end.set()
+            asking.join()
+        assert answers == [(200, {})]
 
     def test_formulas_are_neutralised_and_numbers_are_not(self, server):
         X = load_congress().X[:6].assign(

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,15 @@ import pytest
 
 from cqrf import CensoredQuantileForest, Surv
 from cqrf.app.report import Report
-from cqrf.app.report.cautions import find_cautions
+from cqrf.app.report.cautions import _miscalibrated, find_cautions
 from cqrf.app.report.data_chapter import _median
 from cqrf.app.report.feature_chapters import measure_effects
 from cqrf.app.report.page import _medians
 from cqrf.app.report.row_chapter import choose_rows, portray
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.datasets import load_congress, load_stormwater_cadmium, make_aft
+from cqrf.metrics import QuantileCalibration
+from cqrf.support.words import TIMES
 
 CHAPTERS = [
     "warnings",
@@ -291,6 +294,13 @@ class TestWhatIsShown:
         for phrase in ("values measured", "below the limit", "10% quantile", "median value"):
             assert phrase in text
 
+    def test_captions_tell_how_far_is_scored(self, stopped):
+        page = stopped[-1].html
+        for what in ("Whole curves", "Pinball loss", "Calibration", "Coverage"):
+            assert f"{what}, scored up to 52: " in page
+        # The log score has an error, too.
+        assert re.search(r"<td>-?0\.\d{3} ± 0\.\d{3}</td>", page)
+
     def test_times_are_spoken_of_as_times(self, congress):
         text = words_of(congress[-1].html)
         assert "detection" not in text
@@ -377,6 +387,12 @@ class TestCautions:
         _, X, latent, limit = self.draw()
         assert titles(subject(X, *self.outcome(latent, limit))) == []
 
+    def test_a_forest_without_splits_does_as_well_as_kaplan_meier(self):
+        _, X, latent, limit = self.draw(n=2500)
+        found = titles(subject(X, *self.outcome(latent, limit), min_samples_split=2501))
+        assert "The forest gains little from the features" in found
+        assert "Kaplan-Meier does better" not in found
+
     def test_heavy_censoring_in_a_region(self):
         _, X, latent, limit = self.draw()
         limit[X[:, 1] > 0.7] *= 0.005
@@ -417,6 +433,48 @@ class TestCautions:
         assert "x3 almost tells the outcome" in titles(subject(leak, time, event))
         frame = pd.DataFrame(X, columns=list("abc")).assign(id=[f"r{i}" for i in range(400)])
         assert "id looks like an identifier" in titles(subject(frame, time, event))
+
+    def calibrated(self, *, level, observed, below, error=0.01, n_used=200):
+        """A subject of which one quantile is known, and what is said of it."""
+        arrays = (np.array([value]) for value in (level, observed, error, n_used))
+        scores = SimpleNamespace(
+            calibration=QuantileCalibration(*arrays, horizon=9.0), strictly_below=np.array([below])
+        )
+        found = _miscalibrated(SimpleNamespace(scores=scores, words=TIMES))
+        return [caution.text.partition(" (")[0] for caution in found]
+
+    def test_quantiles_that_are_off(self):
+        assert self.calibrated(level=0.1, observed=0.3, below=0.3) == [
+            "30% of the rows lie below their predicted 10% time"
+        ]
+        assert self.calibrated(level=0.9, observed=0.7, below=0.6) == [
+            "70% of the rows lie at or below their predicted 90% time"
+        ]
+        assert self.calibrated(level=0.1, observed=0.12, below=0.12) == []
+        assert self.calibrated(level=0.1, observed=np.nan, below=np.nan, n_used=0) == []
+
+    def test_quantiles_that_tie_with_times_are_right_within_the_tie(self):
+        assert self.calibrated(level=0.05, observed=0.47, below=0.015) == []
+        data = load_stormwater_cadmium()
+        it = subject(data.X, data.time, data.event, censoring="left", n_estimators=100)
+        found, below = it.scores.calibration, it.scores.strictly_below
+        # What looks like a gross error is the share of values that are the quantile itself.
+        assert (found.observed - found.quantiles).max() > 0.15
+        assert (below <= found.observed + 1e-12).all()
+        assert "Some quantiles are off" not in titles(it)
+
+    def test_a_few_rows_that_all_lie_below_are_no_proof(self):
+        rng = np.random.default_rng(0)
+        errors = self.calibrated(level=0.95, observed=1.0, below=1.0, error=0.0, n_used=36)
+        assert errors == []
+        # Whatever the level, hardly a report in a hundred blames 36 rows of a true quantile.
+        for level in (0.05, 0.5, 0.9):
+            shares = (rng.random((1000, 36)) < level).mean(axis=1)
+            wrong = [
+                self.calibrated(level=level, observed=p, below=p, error=0.0, n_used=36)
+                for p in shares
+            ]
+            assert sum(map(bool, wrong)) <= 15
 
     def test_few_events(self):
         _, X, latent, limit = self.draw(n=60)

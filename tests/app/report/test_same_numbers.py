@@ -13,7 +13,7 @@ from cqrf.app.report.feature_chapters import (
     measure_importance,
 )
 from cqrf.app.report.fit_chapter import fit_chapter, leaf_chapter
-from cqrf.app.report.numerals import number, percent
+from cqrf.app.report.numerals import NOTHING, number, percent
 from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Headed
 from cqrf.app.report.subject import Subject
 from cqrf.datasets import load_congress
@@ -65,11 +65,13 @@ def table_of(chapter, caption):
 
 def test_calibration(subject):
     table = table_of(fit_chapter(subject), "Numbers: calibration")
-    line = CalibrationDisplay(subject.scores.calibration).plot().line_
-    assert [row[1] for row in table.body] == [percent(y) for y in line.lines[0].get_ydata()]
+    found = subject.scores.calibration
+    line = CalibrationDisplay(found).plot().line_
+    shown = [row[1] for row in table.body if row[1] != NOTHING]
+    assert shown == [percent(y) for y in line.lines[0].get_ydata()]
     (bars,) = line.lines[2]
     half = [np.ptp(segment[:, 1]) / 2 for segment in bars.get_segments()]
-    np.testing.assert_allclose(half, 2 * subject.scores.calibration.std_error)
+    np.testing.assert_allclose(half, 2 * found.std_error[found.judged])
 
 
 def test_importance(subject):

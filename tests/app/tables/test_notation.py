@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cqrf.app.tables import TableError
+from cqrf.app.tables import TableError, points_as_thousands
 from cqrf.app.tables.columns import kind_of, numbers
 from cqrf.app.tables.reading import Block, Dialect
 
@@ -46,6 +46,7 @@ def test_read(cells, dialect, values):
         (["1,022", "1,022,000"], {}, "',' seems to part thousands: give --thousands ,"),
         (["1,022.5", "1,022"], {}, "',' seems to part thousands: give --thousands ,"),
         (["1,5", "1,022,000"], {}, "used in more than one way"),
+        (["1.022", "1.022.000"], {}, "'.' seems to part thousands: give --thousands . --decimal ,"),
         (["1'022", "305"], {}, "if thousands are parted so, give --thousands"),
         (["1 022", "305"], {}, "give --thousands ' '"),
         # A mark at the wrong place must not be read over.
@@ -61,6 +62,41 @@ def test_refused_with_the_option_that_reads_it(cells, dialect, words):
         kind_of(block_of(cells, **dialect), "x")
     assert words in str(caught.value)
     assert "if the column holds words, --category x" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("cells", "dialect", "words"),
+    [
+        (["1.814", "2.018", "712", "1.001", "7", " 56 "], {}, "--thousands . --decimal ,"),
+        (["-1.814", "2.018", "712", "1.001", None, "7", "56"], {}, "if -1.814 means -1814"),
+        (["1,814", "2,018", "712", "1,001", "7", "56"], {"decimal": ","}, "--thousands , --deci"),
+    ],
+)
+def test_points_that_seem_to_part_thousands_are_noted(cells, dialect, words):
+    block = block_of(cells, **dialect)
+    assert kind_of(block, "x") == "number"
+    assert words in points_as_thousands(block.column("x"), block.dialect)
+
+
+@pytest.mark.parametrize(
+    ("cells", "dialect"),
+    [
+        (["1.814", "2.018", "712", "1.001", "7"], {}),
+        (["1.814", "2.018", "712", "8", "7"], {}),
+        (["1.814", "2.018", "712", "1.5", "7", "8"], {}),
+        (["1.814", "2.018", "712", "0.814", "7", "8"], {}),
+        (["1.814", "2.018", "712", "1.001", "7", "1001"], {}),
+        (["1.814", "2.018", "712", "1.001", "7", "8"], {"thousands": ","}),
+        (["1.814", "2.018", "1.001", "712.0", "7.0", "8.0"], {}),
+    ],
+)
+def test_other_points_are_decimal(cells, dialect):
+    block = block_of(cells, **dialect)
+    assert points_as_thousands(block.column("x"), block.dialect) is None
+
+
+def test_typed_columns_are_as_they_are():
+    assert points_as_thousands(pa.array([1.814, 2.018, 1.001, 712, 7, 8]), Dialect()) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.app.tables import open_input, predicting
+from cqrf.app.tables import open_input
 from cqrf.app.tables.predicting import PredictOptions, predict_blocks, rounded
 
 
@@ -38,8 +38,7 @@ def ask(forest, table, **options):
     return answer
 
 
-def test_survival_given_times_of_their_own(forest, data, monkeypatch):
-    monkeypatch.setattr(predicting, "_ROWS_AT_ONCE", 7)
+def test_survival_given_times_of_their_own(forest, data):
     X, time, _ = data
     table = X.assign(so_far=np.round(time / 2, 1))
     answer = ask(forest, table, survival=(0.5, 9.0), after="so_far")
@@ -48,7 +47,7 @@ def test_survival_given_times_of_their_own(forest, data, monkeypatch):
         half, nine, until = forest.predict_survival_function(X.iloc[[row]], grid)[0]
         for name, t, s in (("s0.5", 0.5, half), ("s9", 9.0, nine)):
             expected = 1.0 if t <= after else s / until if until > 0.0 else np.nan
-            np.testing.assert_array_equal(answer[name][row], expected)
+            np.testing.assert_allclose(answer[name][row], expected, rtol=1e-13)
 
 
 def test_nothing_is_said_where_nobody_is_left(forest, data):

@@ -62,19 +62,19 @@ def high_bytes_of_few_blocks(draft):
     put_behind(draft, behind, "members_block_high", high)
 
 
-@on_bytes("number of block bytes")
+@on_bytes("array members_block: its axis B must have 2, not 1")
 def bytes_of_fewer_trees(draft):
     """Blocks of all trees but the last."""
     draft.arrays["members_block"] = draft.arrays["members_block"][:-1]
 
 
-@on_bytes("number of block bytes")
+@on_bytes("array members_block: its axis r must have 33000, not 32999")
 def bytes_of_fewer_members(draft):
     """Blocks of all members but the last."""
     draft.arrays["members_block"] = draft.arrays["members_block"][:, :-1]
 
 
-@on_bytes("number of block bytes")
+@on_bytes("array members_block: its axis B must have 2, not 33000")
 def bytes_of_another_shape(draft):
     """As many blocks as members, in another shape."""
     draft.arrays["members_block"] = draft.arrays["members_block"].reshape(-1, 2)

@@ -41,6 +41,7 @@ class Draft:
         self.table = None
         self.text = None
         self.header_length = None
+        self.header_filler = b"\0"
         self.filler = b"\0"
         self.tail = b""
 
@@ -77,6 +78,7 @@ class Draft:
         text = self.right_text() if self.text is None else self.text
         length = len(text) if self.header_length is None else self.header_length
         data = struct.pack("<8sII", self.magic, self.version, length) + text
+        data += self.header_filler * (-len(data) % 64)
         for array in self.arrays.values():
             data += self.filler * (-len(data) % 64) + array.tobytes()
         data += self.tail
@@ -105,19 +107,6 @@ def unpack(draft: Draft) -> np.ndarray:
             count = next(counts)
             ranks[tree, a:b] += 2**15 * np.repeat(np.arange(len(count)), count)
     return ranks
-
-
-def to_version(draft: Draft, version: int) -> None:
-    """Turn a file of version 4 into one of version 3 or 2, or say that it is one of version 1."""
-    del draft.header["outcome_labels"]
-    draft.version = version
-    if version == 3:
-        return
-    ranks = unpack(draft)
-    for name in ("members_block", "members_block_high", "block_counts"):
-        draft.arrays.pop(name, None)
-    draft.arrays["members"] = ranks.astype("<u4")
-    del draft.header["params"]["time_resolution"]
 
 
 def to_block_bytes(draft: Draft) -> None:

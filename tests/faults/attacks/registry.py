@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from attacks.draft import put_behind, to_version
+from attacks.draft import put_behind
 
 ATTACKS = []
 
@@ -61,94 +61,16 @@ def magic_of_a_text_transfer(draft):
     draft.magic = b"\x89cqrf\n\x1a\x01"
 
 
-@attack("version 5 is unknown")
+@attack("version 2 is unknown; this release reads version 1")
 def future_version(draft):
-    """The file of a later release."""
-    draft.version = 5
+    """A file of another format."""
+    draft.version = 2
 
 
 @attack("version 0 is unknown")
 def version_zero(draft):
     """A version that never was."""
     draft.version = 0
-
-
-@attack("without ci_group_size")
-def old_version_with_a_new_parameter(draft):
-    """A file of version 1 that knows groups of trees."""
-    to_version(draft, 1)
-
-
-@attack("without group_size")
-def old_version_with_a_new_option(draft):
-    """A file of version 1 whose trees have groups."""
-    to_version(draft, 1)
-    del draft.header["params"]["ci_group_size"]
-
-
-@attack("no calibration")
-def old_version_with_a_calibration(draft):
-    """A file of version 1 that is calibrated."""
-    to_version(draft, 1)
-    del draft.header["params"]["ci_group_size"], draft.header["options"]["group_size"]
-
-
-@attack("those of version 2, without time_resolution")
-def version_2_with_a_new_parameter(draft):
-    """A file of version 2 that knows levels of time."""
-    to_version(draft, 2)
-    draft.header["params"]["time_resolution"] = "auto"
-
-
-@attack("those of version 2, without time_resolution")
-def version_2_without_parameters(draft):
-    """A file of version 2 whose parameters are of another kind."""
-    to_version(draft, 2)
-    draft.header["params"] = None
-
-
-@attack("members must have dtype '<u4'")
-def version_2_with_two_bytes(draft):
-    """A file of version 2 whose members take two bytes."""
-    members = draft.arrays["members"]
-    to_version(draft, 2)
-    draft.arrays["members"] = members
-
-
-@attack("no array named 'block_counts'")
-def version_2_with_block_counts(draft):
-    """A file of version 2 with an array of version 3."""
-    to_version(draft, 2)
-    put_behind(draft, "members", "block_counts", np.zeros((1, 1), "<u2"))
-
-
-@attack("version 3 has no outcome_labels")
-def version_3_with_labels(draft):
-    """A file of version 3 that knows what its outcome is called."""
-    labels = draft.header["outcome_labels"]
-    to_version(draft, 3)
-    draft.header["outcome_labels"] = labels
-
-
-@attack("member out of range")
-def version_2_with_a_member_out_of_range(draft):
-    """A rank of four bytes that would be read beyond the events."""
-    to_version(draft, 2)
-    draft.arrays["members"][0, 0] = 2**32 - 1
-
-
-@attack("member out of range")
-def version_2_with_a_member_beyond_the_last(draft):
-    """A rank of four bytes that is one too large, in the last tree."""
-    to_version(draft, 2)
-    draft.arrays["members"][-1, -1] = 80
-
-
-@attack("two leaves|not in order")
-def version_2_with_a_member_twice(draft):
-    """A rank of four bytes that is in two leaves."""
-    to_version(draft, 2)
-    draft.arrays["members"][0, draft.arrays["leaf_start"][1]] = draft.arrays["members"][0, 0]
 
 
 @attack("header is longer than the file")
@@ -187,7 +109,15 @@ def bytes_after_the_arrays(draft):
     draft.tail = b"\0" * 8
 
 
-@attack("not zero")
+@attack("bytes after the header are not zero")
+def filled_gap_after_the_header(draft):
+    """Bytes hidden behind the header."""
+    draft.text = draft.right_text()
+    assert len(draft.text) % 64 != 48
+    draft.header_filler = b"\x01"
+
+
+@attack(r"bytes before array \w+ are not zero")
 def filled_gaps(draft):
     """Bytes hidden between the arrays."""
     draft.filler = b"\x01"
@@ -248,7 +178,7 @@ def header_with_escapes(draft):
 @attack("not JSON compliant|Out of range float")
 def header_with_nan(draft):
     """NaN, which is no JSON."""
-    draft.header["bandwidth"] = float("nan")
+    draft.header["kernel"]["bandwidth"] = float("nan")
 
 
 @attack("not JSON compliant|Out of range float")
@@ -265,22 +195,28 @@ def header_with_endless_number(draft):
     draft.text = draft.right_text().replace(b'"seed":', b'"seed":' + b"9" * 100_000)
 
 
-@attack("must have the keys")
+@attack("in the header '__class__' is unknown to this release: the file was written by a newer")
 def unknown_key(draft):
     """A key that the format does not have."""
     draft.header["__class__"] = "os.system"
 
 
-@attack("must have the keys")
-def missing_key(draft):
-    """A key that the format needs."""
-    del draft.header["mirrored"]
+@attack("in the header params, mirrored is missing")
+def missing_keys(draft):
+    """Keys that the format needs."""
+    del draft.header["params"], draft.header["mirrored"]
 
 
-@attack("must have the keys")
+@attack("header must be in the order")
 def keys_out_of_order(draft):
     """Keys in another order."""
     draft.header["params"] = draft.header.pop("params")
+
+
+@attack("params must be in the order")
+def parameters_out_of_order(draft):
+    """Parameters in another order."""
+    draft.header["params"] = dict(sorted(draft.header["params"].items()))
 
 
 @attack("table of arrays is missing")
@@ -316,13 +252,13 @@ def entry_without_length(draft):
     del draft.entry("times")["length"]
 
 
-@attack("no array named 'nodes_'")
+@attack("array 'nodes_' is unknown to this release: the file was written by a newer one")
 def unknown_array(draft):
     """A name that the format does not have."""
     draft.entry("nodes")["name"] = "nodes_"
 
 
-@attack("no array named")
+@attack("cannot have the name")
 def name_is_a_list(draft):
     """A name that cannot be looked up."""
     draft.entry("nodes")["name"] = ["nodes"]
@@ -466,9 +402,9 @@ def length_too_short(draft):
 # Parameters and options.
 
 PARAMS = "params"
-set_key("params must be", {}, PARAMS)
-set_key("params must be", [], PARAMS)
-set_key("params must be", 1, PARAMS, "__init__")
+set_key("params must be an object", [], PARAMS)
+set_key("params must be an object", None, PARAMS)
+set_key("in params '__init__' is unknown to this release", 1, PARAMS, "__init__")
 set_key("n_estimators must be at least 1", 0, PARAMS, "n_estimators")
 set_key("n_estimators cannot", True, PARAMS, "n_estimators")
 set_key("n_estimators cannot", 10.0, PARAMS, "n_estimators")
@@ -509,7 +445,9 @@ set_key("random_state cannot", "numpy.random", PARAMS, "random_state")
 set_key("warm_start cannot", "yes", PARAMS, "warm_start")
 
 OPTIONS = "options"
-set_key("options must have", None, OPTIONS)
+set_key("options must be an object", None, OPTIONS)
+set_key("in options rule, n_thresholds, .*, group_size is missing", {}, OPTIONS)
+set_key("in options 'shape' is unknown to this release", 1, OPTIONS, "shape")
 set_key("no rule", "gini", OPTIONS, "rule")
 set_key("option rule cannot", ["mse"], OPTIONS, "rule")
 set_key("n_thresholds must lie", -1, OPTIONS, "n_thresholds")
@@ -531,9 +469,12 @@ set_key("mirrored must be", 0, "mirrored")
 set_key("seed is out of range", -1, "seed")
 set_key("seed is out of range", 2**63, "seed")
 set_key("seed is out of range", 1.5, "seed")
-set_key("does not go with bandwidth", None, "bandwidth")
-set_key("bandwidth cannot", 1, "bandwidth")
-set_key("bandwidth must be positive", 0.0, "bandwidth")
+set_key("kernel must be an object", None, "kernel")
+set_key("in kernel bandwidth is missing", {}, "kernel")
+set_key("in kernel 'shape' is unknown to this release", "box", "kernel", "shape")
+set_key("bandwidth cannot", 1, "kernel", "bandwidth")
+set_key("bandwidth must be positive", 0.0, "kernel", "bandwidth")
+set_key("feature_names", None, "feature_names")
 set_key("feature_names", ["a"], "feature_names")
 set_key("feature_names", [1, 2, 3, 4], "feature_names")
 set_key("feature_names", "abcd", "feature_names")
@@ -562,6 +503,12 @@ set_key("differ in number", ["blue", "green"], CATEGORIES, 0, "values")
 set_key("not sorted", [3, 2, 1], CATEGORIES, 1, "values")
 set_key("not all of dtype", [1.0, 2.0, 3.0], CATEGORIES, 1, "values")
 set_key("int|fit", [1, 2, 2**70], CATEGORIES, 1, "values")
+
+
+@attack("does not fit float32")
+def categories_that_would_be_rounded(draft):
+    """Numbers that are others in the type that is said to hold them."""
+    draft.header["categories"][1] |= {"dtype": "float32", "values": [0.1, 0.2, 0.3]}
 
 
 # Outcomes.
@@ -621,7 +568,7 @@ def no_events(draft):
     draft.arrays["event"][:] = 0
 
 
-@attack("differ in length")
+@attack("array event: its axis n must have 80, not 79")
 def fewer_events(draft):
     """Outcomes that differ in length."""
     draft.arrays["event"] = draft.arrays["event"][:-1]
@@ -630,7 +577,7 @@ def fewer_events(draft):
 @attack("differ in length")
 def no_rows(draft):
     """Outcomes without rows."""
-    for name in ("times", "time_index", "event", "order", "weight"):
+    for name in ("times", "time_index", "event", "order", "weight", "bins", "kernel_points"):
         draft.arrays[name] = draft.arrays[name][:0]
 
 
@@ -655,7 +602,7 @@ set_item("n_bins", 1, 255, "number of bins")
 set_item("bins", (3, 3), 255, "bin beyond")
 
 
-@attack("row for every rank")
+@attack("array bins: its axis n must have 80, not 79")
 def bins_of_fewer_rows(draft):
     """Bins of some of the rows."""
     draft.arrays["bins"] = draft.arrays["bins"][:-1]
@@ -664,8 +611,9 @@ def bins_of_fewer_rows(draft):
 @attack("no features")
 def no_features(draft):
     """Nothing to split by."""
-    for name in ("cuts", "category_bins", "n_bins"):
+    for name in ("cuts", "category_bins", "n_bins", "kernel_scale"):
         draft.arrays[name] = draft.arrays[name][:0]
+    draft.arrays["bins"] = draft.arrays["bins"][:, :0]
     for name in ("cut_offset", "category_offset"):
         draft.arrays[name] = np.zeros(1, "<i8")
 
@@ -675,29 +623,46 @@ set_item("kernel_scale", 0, -1.0, "kernel_scale is out of range")
 set_item("kernel_points", (0, 0), np.inf, "kernel_points must be finite")
 
 
-@attack("kernel_points must have the shape")
+@attack("array kernel_points: its axis n must have 80, not 79")
 def points_of_fewer_rows(draft):
     """The kernel would read beyond its points."""
     draft.arrays["kernel_points"] = draft.arrays["kernel_points"][:-1]
 
 
-@attack("kernel_scale must have")
+@attack("kernel_points must have 8 columns")
+def points_of_fewer_columns(draft):
+    """The kernel would read the next row."""
+    draft.arrays["kernel_points"] = draft.arrays["kernel_points"][:, :-1].copy()
+
+
+@attack("array kernel_scale: its axis p must have 4, not 3")
 def scale_of_fewer_features(draft):
     """A scale for some of the features."""
     draft.arrays["kernel_scale"] = draft.arrays["kernel_scale"][:-1]
 
 
-@attack("does not go with bandwidth")
+@attack("array kernel_points is missing")
 def points_missing(draft):
-    """A bandwidth without points."""
+    """A scale without points."""
     del draft.arrays["kernel_points"]
+
+
+@attack("kernel must be both in the header and among the arrays")
+def bandwidth_without_points(draft):
+    """A part whose arrays are not there."""
+    del draft.arrays["kernel_points"], draft.arrays["kernel_scale"]
+
+
+@attack("kernel must be both in the header and among the arrays")
+def points_without_bandwidth(draft):
+    """Arrays of a part that the header does not know."""
+    del draft.header["kernel"]
 
 
 @attack("needs the points")
 def kernel_without_points(draft):
     """A forest whose censoring curve needs points, without them."""
-    del draft.arrays["kernel_points"], draft.arrays["kernel_scale"]
-    draft.header["bandwidth"] = None
+    del draft.arrays["kernel_points"], draft.arrays["kernel_scale"], draft.header["kernel"]
 
 
 set_item("path_size", 0, 10**6, "sizes of the path")
@@ -711,21 +676,28 @@ def path_to_another_size(draft):
     draft.arrays["path_loss"][:] = 0.0
 
 
-@attack("not complete")
+@attack("array path_loss is missing")
 def path_without_losses(draft):
     """A part of the path."""
     del draft.arrays["path_loss"]
 
 
-@attack("sizes of the path")
+@attack("array path_loss: its axis s must have")
 def path_of_fewer_losses(draft):
     """Sizes without a loss."""
     draft.arrays["path_loss"] = draft.arrays["path_loss"][:-1]
 
 
-set_key("does not go with the calibration", None, "calibration")
-set_key("must have n_rows", {}, "calibration")
-set_key("must have n_rows", [80, True], "calibration")
+@attack("sizes of the path")
+def path_without_sizes(draft):
+    """A path that leads nowhere."""
+    for name in ("size", "loss", "std_error"):
+        draft.arrays[f"path_{name}"] = draft.arrays[f"path_{name}"][:0]
+
+
+set_key("calibration must be an object", None, "calibration")
+set_key("calibration must be an object", [80, True], "calibration")
+set_key("in calibration n_rows, out_of_bag is missing", {}, "calibration")
 set_key("more levels than rows", 0, "calibration", "n_rows")
 set_key("more levels than rows", 80.0, "calibration", "n_rows")
 set_key("more levels than rows", 1, "calibration", "out_of_bag")
@@ -736,13 +708,19 @@ set_item("calibration_above", 0, 0.0, "calibration_above is unsound")
 set_item("calibration_above", -1, -0.1, "calibration_above is unsound")
 
 
-@attack("does not go with the calibration")
+@attack("array calibration_level is missing")
 def calibration_without_levels(draft):
     """A part of the calibration."""
     del draft.arrays["calibration_level"]
 
 
-@attack("three arrays of a length")
+@attack("calibration must be both in the header and among the arrays")
+def calibration_without_rows(draft):
+    """Levels of which the header does not know the rows."""
+    del draft.header["calibration"]
+
+
+@attack("array calibration_below: its axis k must have")
 def calibration_of_fewer_levels(draft):
     """Probabilities without a level."""
     draft.arrays["calibration_level"] = draft.arrays["calibration_level"][:-1]
@@ -865,7 +843,7 @@ def cut_with_a_shift(draft):
     draft.arrays["nodes"][first_cut(draft), RULE] |= 0xFE << 8
 
 
-@attack("shape")
+@attack("array nodes: its axis 4 must have 4, not 5")
 def nodes_of_five_words(draft):
     """Nodes of another size."""
     nodes = draft.arrays["nodes"]
@@ -890,7 +868,14 @@ def no_trees(draft):
 @attack("no trees")
 def no_offsets(draft):
     """Offsets without even a zero."""
-    draft.arrays["node_offset"] = draft.arrays["node_offset"][:0]
+    for name in ("node_offset", "subset_offset", "leaf_offset"):
+        draft.arrays[name] = draft.arrays[name][:0]
+
+
+@attack(r"array leaf_offset: its axis B\+1 must have 5, not 4")
+def offsets_of_fewer_trees(draft):
+    """A tree whose leaves begin nowhere."""
+    draft.arrays["leaf_offset"] = draft.arrays["leaf_offset"][:-1]
 
 
 @attack("number of members")
@@ -923,13 +908,13 @@ def blocks_of_few_rows(draft):
     put_behind(draft, "members", "members_block", np.zeros(draft.arrays["members"].shape, "|u1"))
 
 
-@attack("number of block bytes")
+@attack("array members_block: its axis B must have 4, not 0")
 def blocks_without_members(draft):
     """An array of blocks that has no element."""
     put_behind(draft, "members", "members_block", np.zeros((0, 0), "|u1"))
 
 
-@attack("number of block bytes")
+@attack("array members_block_high: its axis B must have 4, not 0")
 def high_blocks_without_members(draft):
     """An array of the upper bytes of blocks that has no element."""
     put_behind(draft, "members", "members_block_high", np.zeros((0, 80), "|u1"))
@@ -974,10 +959,9 @@ def last_leaf_too_short(draft):
 
 # What the outcome is called.
 
-set_key("outcome_labels must have the keys", None, "outcome_labels")
-set_key("outcome_labels must have the keys", {}, "outcome_labels")
-set_key("outcome_labels must have the keys", ["week", "arrest", "weeks"], "outcome_labels")
-set_key("outcome_labels must have the keys", "x", "outcome_labels", "colour")
+set_key("outcome_labels must be an object", None, "outcome_labels")
+set_key("outcome_labels must be an object", ["week", "arrest", "weeks"], "outcome_labels")
+set_key("in outcome_labels 'colour' is unknown to this release", "x", "outcome_labels", "colour")
 set_key("time must be a text or None", 52, "outcome_labels", "time")
 set_key("event must be a text or None", ["died"], "outcome_labels", "event")
 set_key("unit must be a text or None", False, "outcome_labels", "unit")

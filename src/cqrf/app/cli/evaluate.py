@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from cqrf.app.tables import Dialect, OutcomeColumns
     from cqrf.support.words import Words
 
+# The error of one row, or of rows that all say the same, is zero but for rounding.
+_ROUNDING = 1e-9
+
 
 @click.command("evaluate")
 @click.argument("model", type=click.Path())
@@ -155,6 +158,8 @@ def as_dict(scores: Scores) -> dict[str, Any]:
         "concordance": scores.concordance,
         "log_score": scores.log_score,
         "kaplan_meier_log_score": rival.log_score,
+        "log_score_gain": rival.log_gain,
+        "log_score_gain_std_error": rival.log_std_error,
         "quantiles": [
             dict(zip(columns, map(float, row), strict=True))
             for row in zip(*columns.values(), strict=True)
@@ -168,9 +173,11 @@ def as_text(scores: Scores, words: Words) -> str:
     rival, found = scores.rivals[0], scores.calibration
     lines = [
         f"score                   {_share(rival.skill.share, rival.skill.std_error)}",
-        f"integrated Brier score  {scores.brier:.4g} (Kaplan-Meier {rival.skill.reference:.4g})",
-        f"concordance             {scores.concordance:.3f}",
-        f"log score               {scores.log_score:.4g} (Kaplan-Meier {rival.log_score:.4g})",
+        f"integrated Brier score  {_number(scores.brier, '.4g')} (Kaplan-Meier "
+        f"{_number(rival.skill.reference, '.4g')})",
+        f"concordance             {_number(scores.concordance)}",
+        f"log score               {_number(scores.log_score)} (Kaplan-Meier "
+        f"{_number(rival.log_score)}; difference {_signed(rival.log_gain, rival.log_std_error)})",
         "",
         f"{'quantile':>8}  {'loss':>10}  {'saved':>15}  {words.share_before:>15}  "
         f"{'identified':>10}",
@@ -179,7 +186,7 @@ def as_text(scores: Scores, words: Words) -> str:
         saved = _share(rival.saving[j], rival.std_error[j])
         before = _share(found.observed[j], found.std_error[j])
         lines.append(
-            f"{level:>8g}  {scores.loss[j]:>10.4g}  {saved:>15}  {before:>15}  "
+            f"{level:>8g}  {_number(scores.loss[j], '.4g'):>10}  {saved:>15}  {before:>15}  "
             f"{scores.identified[j]:>10.1%}"
         )
     lines.append("")
@@ -188,18 +195,32 @@ def as_text(scores: Scores, words: Words) -> str:
             lines.append(
                 f"{coverage.nominal:.0%} interval: holds "
                 f"{_share(coverage.observed, coverage.std_error)} of the {words.outcomes} "
-                f"({coverage.n_used:,} rows that end within the horizon)"
+                f"({coverage.n_used:,} rows that end {words.within})"
             )
         else:
-            lines.append(f"{coverage.nominal:.0%} interval: too few end within the horizon")
+            lines.append(f"{coverage.nominal:.0%} interval: too few end {words.within}")
     lines += [
         "score: share of the Kaplan-Meier curve's integrated Brier score that is saved",
-        "saved: the same of its quantile's loss; ± is a standard error; - is beyond the horizon",
+        f"saved: the same of its quantile's loss; ± is a standard error; -: too few rows end "
+        f"{words.within}",
     ]
     return "\n".join(lines)
 
 
+def _number(value: float, digits: str = ".3f") -> str:
+    """Write a score; a dash where there is none."""
+    return format(value, digits) if value == value else "-"
+
+
+def _signed(value: float, error: float) -> str:
+    """Write a difference with its standard error."""
+    return f"{value:+.3f}" + (f" ± {error:.3f}" if error > _ROUNDING else "")
+
+
 def _share(value: float, error: float) -> str:
     """Write a share with its standard error; a dash where there is none."""
+    if value != value:
+        return "-"
     # Adding zero turns -0.0 into 0.0.
-    return f"{round(value, 3) + 0.0:.1%} ± {error:.1%}" if value == value else "-"
+    share = f"{round(value, 3) + 0.0:.1%}"
+    return f"{share} ± {error:.1%}" if error > _ROUNDING else share

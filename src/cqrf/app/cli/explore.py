@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "--port", type=click.IntRange(0, 65535), default=0, help="Port [default: any that is free]."
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page [default: yes].")
-@click.option("--time-name", help="What the outcome is called [default: time, or value].")
+@click.option("--time-name", help="What the outcome is called [default: as in the model].")
 @click.option(
     "--max-upload",
     type=click.IntRange(1, 1024),

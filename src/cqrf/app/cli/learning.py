@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,14 @@ from cqrf.app.tables import (
     Block,
     Dialect,
     FeatureColumns,
+    Kind,
     Outcome,
     OutcomeColumns,
     TableError,
+    note_late_entry,
+    note_near_copies,
     open_input,
+    points_as_thousands,
     read_features,
     read_outcome,
     refuse_copies,
@@ -77,8 +82,9 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
         block, columns.names, plan.drop, plan.category, plan.feature
     )
     X = read_features(block, features)
-    _refuse_what_tells_the_future(block, outcome, columns, features, plan)
-    for text in (*outcome.notes, *features.notes):
+    cautions = _look_for_the_future(block, outcome, columns, features, plan)
+    written = _notes_on_points(block, {columns.time: "number", **features.kinds})
+    for text in (*outcome.notes, *features.notes, *written, *cautions):
         note(f"{block.file}: {text}", quiet)
     skipped = block.n_rows - len(outcome.kept)
     if skipped:
@@ -105,14 +111,28 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     return Learned(forest, X, outcome, block.n_rows, seconds)
 
 
-def _refuse_what_tells_the_future(
+def _look_for_the_future(
     block: Block, outcome: Outcome, columns: OutcomeColumns, features: FeatureColumns, plan: Plan
-) -> None:
-    """Refuse columns that are known only after the event, text that is left out among them."""
-    left_out = [name for name, kind in features.left_out.items() if kind == "text"]
-    names = [name for name in (*features.kinds, *left_out) if name not in plan.feature]
-    refuse_start_stop(block, outcome, columns, names)
-    refuse_copies(block, outcome, columns, names)
+) -> list[str]:
+    """Refuse columns that no new row could have, and note those that may be such.
+
+    A text that is left out, as it seems to name the rows, may copy the outcome all the same.
+    """
+    kinds = {name: kind for name, kind in features.kinds.items() if name not in plan.feature}
+    left_out = {name: kind for name, kind in features.left_out.items() if kind == "text"}
+    refuse_start_stop(block, outcome, columns, kinds)
+    refuse_copies(block, outcome, columns, {**kinds, **left_out})
+    return [
+        *note_late_entry(block, outcome, columns, kinds),
+        *note_near_copies(block, outcome, columns, kinds),
+    ]
+
+
+def _notes_on_points(block: Block, kinds: dict[str, Kind]) -> Iterator[str]:
+    for name in (name for name, kind in kinds.items() if kind == "number"):
+        option = points_as_thousands(block.column(name), block.dialect)
+        if option is not None:
+            yield f"column {name!r} seems to part thousands with its points: {option}"
 
 
 def describe(learned: Learned, name: str) -> str:

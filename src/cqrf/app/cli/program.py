@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 import warnings
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -75,6 +76,14 @@ class _Program(click.Group):
         module = import_module(f"cqrf.app.cli.{cmd_name}")
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        close = get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and close and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command {args[0]!r}; did you mean {close[0]!r}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -30,6 +30,7 @@ _TAIL = 0.05
 _EXPANSION = 10
 _MAX_ROWS = 200_000
 _MAX_COLUMNS = 5_000
+_MAX_CELLS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,8 @@ class Explorer:
     forest : CensoredQuantileForest
     title : str
     time_name : str or None
-        What the outcome is called; None means time, or value under left censoring.
+        What the outcome is called; None is as the model knows it, or else a time, or a value
+        under left censoring.
     max_upload : int
         Bytes of a table that may be scored.
     dialect : Dialect or None
@@ -62,12 +64,12 @@ class Explorer:
     @property
     def name(self) -> str:
         """Name of the outcome."""
-        return self.time_name or self.words.outcome
+        return self.time_name or self.forest.outcome_labels_.time or self.words.outcome
 
     @property
     def limits(self) -> SizeLimits:
         """How large a table may be."""
-        return SizeLimits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS)
+        return SizeLimits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS)
 
     @cached_property
     def controls(self) -> list[Control]:

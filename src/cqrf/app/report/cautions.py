@@ -19,6 +19,8 @@ from cqrf.data.outcome import Target
 # A kind of test gives a false warning in one of a hundred reports; where a report makes several
 # tests of a kind, the level is divided by their number.
 _CHANCE = 0.01
+# A forest without splits is the Kaplan-Meier curve, but for the last digits.
+_ROUNDING = 1e-9
 # Parts of the data with fewer rows than this are not judged.
 _MIN_REGION = 30
 # A part of the data is heavily censored if more than this share of its rows is.
@@ -106,14 +108,14 @@ def _few_events(subject: Subject) -> Iterator[Caution]:
 def _no_skill(subject: Subject) -> Iterator[Caution]:
     for rival in subject.scores.rivals:
         saving, error = rival.skill.share, rival.skill.std_error
-        if saving < -2 * error:
+        if saving < -2 * error - _ROUNDING:
             yield Caution(
                 "warning",
                 f"{rival.name} does better",
                 f"The forest's integrated Brier score, {subject.how_far}, is {percent(-saving)} "
                 f"larger. Use {rival.name}, or ask what the forest lacks.",
             )
-        elif saving < 2 * error and rival.name == "Kaplan-Meier":
+        elif saving < 2 * error + _ROUNDING and rival.name == "Kaplan-Meier":
             yield Caution(
                 "warning",
                 "The forest gains little from the features",
@@ -243,17 +245,24 @@ def _p(value: float) -> str:
 
 
 def _miscalibrated(subject: Subject) -> Iterator[Caution]:
-    found = subject.scores.calibration
-    away = np.abs(found.observed - found.quantiles)
-    bad = (away > 0.05) & (away > 3 * found.std_error) & (found.n_used >= _MIN_REGION)
+    """Quantiles q of which neither P(T < q) nor P(T <= q), nor what lies between, is the level."""
+    found, below = subject.scores.calibration, subject.scores.strictly_below
+    levels = found.quantiles
+    by_chance = np.sqrt(levels * (1.0 - levels) / np.maximum(found.n_used, 1))
+    error = np.fmax(found.std_error, by_chance)
+    away = np.maximum(levels - found.observed, below - levels)
+    bad = (away > 0.05) & (away > 3 * error) & (found.n_used >= _MIN_REGION)
     if bad.any():
         k = int(np.argmax(np.where(bad, away, 0.0)))
+        if below[k] > levels[k]:
+            share = f"{percent(below[k])} of the rows lie below"
+        else:
+            share = f"{percent(found.observed[k])} of the rows lie at or below"
         yield Caution(
             "warning",
             "Some quantiles are off",
-            f"{percent(found.observed[k])} of the rows lie below their predicted "
-            f"{percent(found.quantiles[k])} {subject.words.quantile} "
-            f"(standard error {percent(found.std_error[k])}). "
+            f"{share} their predicted {percent(levels[k])} {subject.words.quantile} "
+            f"(standard error {percent(error[k])}). "
             f"Where {subject.words.censoring} depends on the features, this estimate is doubtful "
             "itself.",
         )

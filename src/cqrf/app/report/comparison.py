@@ -17,7 +17,6 @@ from cqrf.data.outcome import Target
 from cqrf.metrics import (
     QuantileCalibration,
     censored_interval_coverage,
-    censored_log_score,
     concordance_index,
     quantile_calibration,
 )
@@ -27,9 +26,10 @@ from cqrf.metrics.curve_errors import (
     integrate,
     integrated_errors,
     kaplan_meier_survival,
-    without_itself,
 )
 from cqrf.metrics.ipcw import Scored
+from cqrf.metrics.left_out import reference_curves, reference_quantiles
+from cqrf.metrics.likelihood import log_scores
 from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
@@ -71,6 +71,8 @@ class Rival:
         The same of the integrated Brier score.
     log_score : float
         Its censored log score.
+    log_gain, log_std_error : float
+        By how much that of the forest is larger, with the standard error over rows.
     concordance : float
     """
 
@@ -80,6 +82,8 @@ class Rival:
     std_error: Array
     skill: Skill
     log_score: float
+    log_gain: float
+    log_std_error: float
     concordance: float
 
 
@@ -125,6 +129,8 @@ class Scores:
     rivals : list of Rival
         The first one is the Kaplan-Meier curve.
     calibration : QuantileCalibration
+    strictly_below : ndarray of shape (q,)
+        Estimates of P(T < predicted quantile), which is less than `calibration` tells if T ties.
     coverage : list of Coverage
     identified : ndarray of shape (q,)
         Share of the rows whose quantile is identified.
@@ -139,6 +145,7 @@ class Scores:
     concordance: float
     rivals: list[Rival]
     calibration: QuantileCalibration
+    strictly_below: Array
     coverage: list[Coverage]
     identified: Array
 
@@ -147,11 +154,11 @@ def predict_kaplan_meier(
     target: Target, grid: ScoringGrid, *, out_of_bag: bool = False
 ) -> GridPrediction:
     """Predict the Kaplan-Meier curve of all training rows; out-of-bag, without the row itself."""
-    rest = without_itself(target) if out_of_bag else None
-    if rest is not None:
-        quantiles, _ = rest.quantiles(grid.levels, solver="root", interpolation="midpoint")
-        survival = rest.curve("survival", grid.times)
-        return GridPrediction(target.by_row(quantiles, np.nan), target.by_row(survival, np.nan))
+    if out_of_bag:
+        return GridPrediction(
+            target.by_row(reference_quantiles(target, grid.levels), np.nan),
+            target.by_row(reference_curves(target, grid.times), np.nan),
+        )
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
@@ -168,6 +175,8 @@ def score_beside_rivals(
 ) -> Scores:
     """Score predicted quantiles and curves.
 
+    Out-of-bag rows count as much as in training: with their weights.
+
     Parameters
     ----------
     predictions : PredictedRows
@@ -183,7 +192,10 @@ def score_beside_rivals(
     """
     grid = predictions.grid
     kept = np.asarray(~np.isnan(predictions.quantiles).any(axis=1))
-    scored = Scored(predictions.time[kept], predictions.event[kept], None, train, grid.horizon)
+    weight = None
+    if predictions.out_of_bag and train.weight is not None:
+        weight = train.by_row(train.weight, 0.0)[kept]
+    scored = Scored(predictions.time[kept], predictions.event[kept], weight, train, grid.horizon)
     quantiles, identified = predictions.quantiles[kept], predictions.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
     # Out-of-bag, the curve of everybody lacks the row's own outcome, so that it is lower for rows
@@ -204,9 +216,10 @@ def score_beside_rivals(
         "event": scored.event,
         "censoring": train.censoring,
         "horizon": grid.horizon,
+        "sample_weight": weight,
         # Out-of-bag the rows are the training rows: their own censoring curve is used, whose error
         # then counts as dependent on them.
-        "train": None if predictions.out_of_bag and kept.all() and train.weight is None else train,
+        "train": None if predictions.out_of_bag and kept.sum() == train.n else train,
     }
     with warnings.catch_warnings():
         # Undefined scores are NaN; the page shows a dash for them.
@@ -218,14 +231,14 @@ def score_beside_rivals(
             if (found := _coverage(scored, marked, grid.levels, nominal)) is not None
         ]
     # A level is not judged if few of its predictions lie within the horizon.
-    judged = enough(calibration.n_used, len(scored.time))
+    judged = calibration.judged
     return Scores(
         levels=grid.levels,
         n=len(scored.time),
         horizon=grid.horizon,
-        loss=mean_by_level(ours.rho, scored.weight),
-        brier=float(ours.errors.mean()),
-        log_score=ours.log_score,
+        loss=_shares(scored) @ ours.rho,
+        brier=float(mean_by_level(ours.errors, weight)),
+        log_score=float(mean_by_level(ours.logs, weight)),
         concordance=ours.concordance,
         rivals=[_compare(name, ours, rival, scored, judged) for name, rival in theirs.items()],
         calibration=replace(
@@ -233,6 +246,7 @@ def score_beside_rivals(
             observed=np.where(judged, calibration.observed, np.nan),
             std_error=np.where(judged, calibration.std_error, np.nan),
         ),
+        strictly_below=np.where(judged, _share_below(scored, marked), np.nan),
         coverage=coverage,
         identified=identified.mean(axis=0),
     )
@@ -248,12 +262,14 @@ class _Judged:
         Pinball losses of min(T, h).
     errors : ndarray of shape (n,)
         Integrated squared errors of the curves.
-    log_score, concordance : float
+    logs : ndarray of shape (n,)
+        Logarithms of the likelihood.
+    concordance : float
     """
 
     rho: Array
     errors: Array
-    log_score: float
+    logs: Array
     concordance: float
 
     @classmethod
@@ -262,22 +278,31 @@ class _Judged:
     ) -> _Judged:
         shape = (len(scored.time), len(grid.times))
         survival = np.broadcast_to(prediction.survival, shape)
-        options: dict[str, Any] = {"event": scored.event, "censoring": scored.train.censoring}
         at = grid.log_times
+        logs = log_scores(
+            scored.time,
+            scored.event,
+            survival[:, at],
+            grid.times[at],
+            mirrored=scored.mirrored,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            log_score = censored_log_score(scored.time, survival[:, at], grid.times[at], **options)
             concordance = concordance_index(
                 scored.time,
                 np.round(integrate(survival, grid.times) - own, _DIGITS),
+                event=scored.event,
                 train=scored.train,
+                sample_weight=scored.sample_weight,
+                censoring=scored.train.censoring,
                 horizon=scored.horizon,
-                **options,
             )
+        # Of rows that were all censored before the horizon most of the integral is unknown.
+        known = 1.0 if scored.weight.any() else np.nan
         return cls(
             pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), grid.levels),
-            integrated_errors(scored, survival, grid.times),
-            log_score,
+            known * integrated_errors(scored, survival, grid.times),
+            logs,
             concordance,
         )
 
@@ -292,20 +317,42 @@ def _rows(prediction: GridPrediction, kept: NDArray[np.bool_]) -> GridPrediction
 def _compare(
     name: str, ours: _Judged, theirs: _Judged, scored: Scored, judged: NDArray[np.bool_]
 ) -> Rival:
-    weight = scored.weight
-    loss = mean_by_level(theirs.rho, weight)
-    difference = theirs.rho - ours.rho
-    mean = mean_by_level(difference, weight)
-    error = np.sqrt((weight**2) @ (difference - mean) ** 2) / weight.sum()
+    part = _shares(scored)
+    loss, mean = part @ theirs.rho, part @ (theirs.rho - ours.rho)
+    # Of a ratio of two means over the same rows, as in `Skill.of`.
+    left = 1.0 - np.divide(mean, loss, out=np.zeros_like(loss), where=loss > 0.0)
+    error = np.sqrt(part**2 @ (left * theirs.rho - ours.rho) ** 2)
+    plain = scored.weighted(np.ones(len(part)))
+    gain = ours.logs - theirs.logs
+    log_gain = float(mean_by_level(gain, plain))
     return Rival(
         name,
         loss,
         np.divide(mean, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
         np.divide(error, loss, out=np.full(len(loss), np.nan), where=judged & (loss > 0.0)),
-        Skill.of(ours.errors, theirs.errors, None),
-        theirs.log_score,
+        Skill.of(ours.errors, theirs.errors, scored.sample_weight),
+        float(mean_by_level(theirs.logs, plain)),
+        log_gain,
+        float(np.sqrt(plain**2 @ (gain - log_gain) ** 2) / plain.sum()),
         theirs.concordance,
     )
+
+
+def _shares(scored: Scored) -> Array:
+    """Shares of the rows in a mean of min(T, h), shape (n,); NaN if no row is known at h."""
+    weight = scored.weight
+    return weight / weight.sum() if weight.any() else np.full(len(weight), np.nan)
+
+
+def _share_below(scored: Scored, marked: Array) -> Array:
+    """P(T < q) for predicted quantiles q of shape (n, q), weighted as P(T <= q) is."""
+    shares = np.full(marked.shape[1], np.nan)
+    for j, q in enumerate(marked.T):
+        known = scored.known_by(q, including=False)
+        weight = scored.weighted(known.weight)
+        if weight.any():
+            shares[j] = weight @ known.come / weight.sum()
+    return shares
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
@@ -319,17 +366,19 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     reached = within.all(axis=1)
     if not enough(reached.sum(), len(scored.time)):
         return Coverage(nominal, np.nan, np.nan, np.nan, int(reached.sum()))
+    part = scored.take(reached)
     options: dict[str, Any] = {
-        "event": scored.event[reached],
+        "event": part.event,
+        "sample_weight": part.sample_weight,
         "train": scored.train,
         "censoring": scored.train.censoring,
         "horizon": scored.horizon,
     }
     lower, upper = both[reached].T
-    found = quantile_calibration(scored.time[reached], both[reached], levels[ends], **options)
+    found = quantile_calibration(part.time, both[reached], levels[ends], **options)
     return Coverage(
         nominal,
-        censored_interval_coverage(scored.time[reached], lower, upper, **options),
+        censored_interval_coverage(part.time, lower, upper, **options),
         # As if the errors of the two ends were independent. They are positively correlated, so
         # that the true standard error is smaller.
         float(np.hypot(*found.std_error)),

@@ -52,7 +52,7 @@ def headline(subject: Subject) -> list[tuple[str, str]]:
             plus_minus(skill.share, skill.std_error, percent),
         ),
         (f"integrated Brier score (Kaplan-Meier {number(skill.reference)})", number(scores.brier)),
-        ("concordance of restricted means (0.5 is chance)", f"{scores.concordance:.3f}"),
+        ("concordance of restricted means (0.5 is chance)", _three_digits(scores.concordance)),
     ]
 
 
@@ -60,18 +60,22 @@ def _curves(subject: Subject) -> list[Part]:
     """Scores of whole curves, side by side."""
     scores = subject.scores
     rows = [
-        ("forest", number(scores.brier), NOTHING, *_order_and_log(scores)),
+        ("forest", number(scores.brier), NOTHING, *_order_and_log(scores), NOTHING),
         *(
             (
                 rival.name,
                 number(rival.skill.reference),
                 plus_minus(rival.skill.share, rival.skill.std_error, percent),
                 *_order_and_log(rival),
+                plus_minus(rival.log_gain, rival.log_std_error, _three_digits),
             )
             for rival in scores.rivals
         ),
     ]
-    head = ("", "integrated Brier score", "saved by the forest", "concordance", "log score")
+    head = (
+        *("", "integrated Brier score", "saved by the forest", "concordance", "log score"),
+        "gained by the forest",
+    )
     text = (
         f"Whole curves, {subject.how_far}: {subject.words.outcomes} and predictions past it count "
         "as that. A lower Brier score is better, and a higher concordance and log score. The log "
@@ -82,7 +86,11 @@ def _curves(subject: Subject) -> list[Part]:
 
 
 def _order_and_log(scores: Scores | Rival) -> tuple[str, str]:
-    return f"{scores.concordance:.3f}", f"{scores.log_score:.3f}"
+    return _three_digits(scores.concordance), _three_digits(scores.log_score)
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:.3f}" if np.isfinite(value) else NOTHING
 
 
 def leaf_chapter(subject: Subject) -> Chapter:
@@ -145,20 +153,21 @@ def _loss(subject: Subject) -> Figure:
     table = CellTable("Numbers: loss by quantile", head, rows)
     caption = (
         f"Pinball loss, {subject.how_far}: lower is better. Kaplan-Meier ignores the features, and "
-        "where all predictions lie past the horizon there is nothing to lose. "
-        + " ".join(_saving(rival.name, rival.saving, rival.std_error) for rival in scores.rivals)
+        f"where all predictions lie {subject.words.past} there is nothing to lose. "
+        + " ".join(_saving(rival, subject.words.past) for rival in scores.rivals)
     )
     return Figure(chart, caption, table)
 
 
-def _saving(name: str, saving: np.ndarray, error: np.ndarray) -> str:
+def _saving(rival: Rival, past: str) -> str:
     middle = len(LEVELS) // 2
-    if not np.isfinite(saving[middle]):
-        return f"The median lies past the horizon for {name}."
-    more = "less" if saving[middle] >= 0 else "more"
+    saving, error = rival.saving[middle], rival.std_error[middle]
+    if not np.isfinite(saving):
+        return f"The median lies {past} for {rival.name}."
+    more = "less" if saving >= 0 else "more"
     return (
-        f"At the median the forest loses {percent(abs(saving[middle]))} {more} than {name} "
-        f"(standard error {percent(error[middle])})."
+        f"At the median the forest loses {percent(abs(saving))} {more} than {rival.name} "
+        f"(standard error {percent(error)})."
     )
 
 
@@ -180,12 +189,12 @@ def _calibration(subject: Subject) -> Figure:
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
     table = CellTable(
         "Numbers: calibration",
-        ("quantile", "observed", "standard error", "rows within the horizon"),
+        ("quantile", "observed", "standard error", f"rows {subject.words.within}"),
         rows,
     )
     caption = (
-        f"Calibration: {subject.words.passed_caption} Points on the line are right; bars are two "
-        "standard errors. A dash in the table: too few rows are within reach."
+        f"Calibration, {subject.how_far}: {subject.words.passed_caption} Points on the line are "
+        "right; bars are two standard errors. A dash in the table: too few rows are within reach."
     )
     return Figure(chart, caption, table)
 
@@ -219,13 +228,13 @@ def _coverage(subject: Subject) -> Figure:
         )
     table = CellTable(
         "Numbers: coverage",
-        ("interval", "holds", "standard error", "median width", "rows within the horizon"),
+        ("interval", "holds", "standard error", "median width", f"rows {subject.words.within}"),
         rows,
     )
     caption = (
-        "Coverage: grey bars are what is promised, points what is held, with two standard errors. "
-        "Rows whose interval has an end that the data do not reach are left out; where those are "
-        "all, there is no point."
+        f"Coverage, {subject.how_far}: grey bars are what is promised, points what is held, with "
+        "two standard errors. Rows whose interval has an end that the data do not reach are left "
+        "out; where those are all, there is no point."
     )
     return Figure(chart, caption, table)
 

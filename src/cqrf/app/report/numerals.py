@@ -36,7 +36,8 @@ def plus_minus(value: float, error: float, write: Callable[[float], str] = numbe
     """Write an estimate and its error, if they exist."""
     if not math.isfinite(value):
         return NOTHING
-    return f"{write(value)} ± {write(error)}" if math.isfinite(error) else write(value)
+    # The error of one row, or of rows that all say the same, is zero but for rounding.
+    return f"{write(value)} ± {write(error)}" if 1e-9 < error < math.inf else write(value)
 
 
 def bounded(value: float, known: bool, words: Words) -> str:

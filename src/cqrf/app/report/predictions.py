@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,9 @@ Array = NDArray[np.float64]
 
 # Scores flatter if more than this share of the rows was trained on; a smaller one may be chance,
 # since rows can be alike.
+MUCH_TRAINED_ON = 0.5
+
+# With a larger share of training rows, scores say little of new ones.
 MUCH_TRAINED_ON = 0.5
 
 
@@ -128,7 +132,11 @@ def share_trained_on(
     time: Array,
     event: NDArray[np.bool_],
 ) -> float:
-    """Find the share of the rows that the forest was grown from.
+    r"""Estimate which share of the rows the forest was grown from, by features and outcome.
+
+    Of coarse data new rows are found among the training rows, too: about as many as there are
+    training rows with an equal one among the others, a share a. If s of the rows are found, about
+    :math:`(s - a) / (1 - a)` of them are training rows.
 
     Parameters
     ----------
@@ -138,12 +146,24 @@ def share_trained_on(
         Encoded, of shape (n, p).
     time, event : ndarray of shape (n,)
         Outcomes.
+
+    Returns
+    -------
+    float
+        1 for the training rows themselves, in any order; 0 if no more rows are found than chance
+        explains.
     """
     target = forest.target_
     bins = forest.model_.binner.bin(features, None, 1)
-    trained = set(_fingerprints(forest.model_.bins, target.observed, target.event == 1))
-    found = [row in trained for row in _fingerprints(bins, time, event)]
-    return float(np.mean(found))
+    trained = Counter(_fingerprints(forest.model_.bins, target.observed, target.event == 1))
+    rows = _fingerprints(bins, time, event)
+    if Counter(rows) == trained:
+        return 1.0
+    found = float(np.mean([row in trained for row in rows]))
+    alike = sum(count for count in trained.values() if count > 1) / target.n
+    if found - alike <= 3.0 * np.sqrt(alike * (1.0 - alike) / len(rows)):
+        return 0.0
+    return (found - alike) / (1.0 - alike)
 
 
 def _fingerprints(bins: NDArray[np.uint8], time: Array, event: NDArray[np.bool_]) -> list[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from shlex import quote
 from typing import Literal
 
@@ -12,7 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cqrf.app.tables.errors import TableError, shown
-from cqrf.app.tables.notation import looks_numeric, number_pattern, option_for, with_point
+from cqrf.app.tables.notation import (
+    first_number,
+    looks_numeric,
+    number_pattern,
+    option_for,
+    with_point,
+)
 from cqrf.app.tables.reading import Block
 
 Kind = Literal["number", "boolean", "date", "text"]
@@ -125,10 +130,8 @@ def numbers_within(block: Block, name: str) -> NDArray[np.float64]:
     cells = block.column(name)
     if not _is_text(cells) or _parse(cells, block) is not None or _dates(cells) is not None:
         return numbers(block, name)
-    point = re.escape(block.dialect.decimal)
-    found = pc.extract_regex(cells, rf"(?P<number>[+-]?\d+(?:{point}\d+)?)")
-    digits = pc.replace_substring(pc.struct_field(found, "number"), block.dialect.decimal, ".")
-    return np.array(digits.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    found = first_number(cells, block.dialect).cast(pa.float64())
+    return np.array(found.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def texts(block: Block, name: str) -> NDArray[np.object_]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# Of names with three letters, two are the same.
+_ALIKE = 0.66
+
 
 class TableError(ValueError):
     """A table cannot be used; the message is one line that names file, column and row.
@@ -45,5 +48,5 @@ def shown(value: object) -> str:
 def meant(wanted: str, names: Iterable[str]) -> str:
     """Ask "did you mean ...? " if a name is much like the one that is not there."""
     folded = {name.casefold(): name for name in reversed(list(names))}
-    close = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(wanted.casefold(), folded, n=1, cutoff=_ALIKE)
     return f"did you mean {shown(folded[close[0]])}? " if close else ""

@@ -152,7 +152,8 @@ def _notes(block: Block, name: str, kind: Kind, *, asked: bool) -> Iterator[str]
             f"numbers, or confirm with --category {quote(name)}"
         )
     elif not asked and may_name_rows(block, name, kind):
+        what = "numbers" if kind == "number" else "categories"
         yield (
-            f"column {name!r} is learned from as numbers; if it is an identifier, leave it out "
+            f"column {name!r} is learned from as {what}; if it is an identifier, leave it out "
             f"with --drop {quote(name)}"
         )

@@ -14,6 +14,8 @@ from cqrf.app.tables.reading import Block
 _LEAST_ROWS = 10
 # Text with a larger share of different values names single rows, not kinds of rows.
 _MOSTLY = 0.9
+# Beyond this one it may.
+_OFTEN = 0.5
 _FEW = 1000
 # What pandas calls an index that was written without a name; R writes the empty text.
 _UNNAMED = r"Unnamed: \d+(_level_\d+)?|__index_level_\d+__|"
@@ -46,18 +48,27 @@ def names_rows(block: Block, name: str, kind: Kind) -> str | None:
         values = numbers(block, name)
         if _numbers_rows(values):
             return "numbers the rows"
-        if re.fullmatch(_CALLED_ID, name) and _different_integers(values):
+        if called_identifier(name) and _different_integers(values):
             return "holds another number in every row, and is called an identifier"
     return None
 
 
 def may_name_rows(block: Block, name: str, kind: Kind) -> bool:
     """Whether a column that is learned from could be an identifier nevertheless."""
-    if kind != "number":
+    if kind not in ("number", "text"):
         return False
-    if re.fullmatch(_CALLED_ID, name):
+    if called_identifier(name):
         return True
-    return block.n_rows >= 2 * _LEAST_ROWS and _different_integers(numbers(block, name))
+    if block.n_rows < 2 * _LEAST_ROWS:
+        return False
+    if kind == "text":
+        return len(block.column(name).unique()) > _OFTEN * block.n_rows
+    return _different_integers(numbers(block, name))
+
+
+def called_identifier(name: str) -> bool:
+    """Whether a column is called like an identifier."""
+    return re.fullmatch(_CALLED_ID, name) is not None
 
 
 def _numbers_rows(values: NDArray[np.float64]) -> bool:

@@ -19,6 +19,8 @@ _EXPONENT = r"([eE][+-]?\d+)?"
 # Only between thousands: the apostrophes of Switzerland, and spaces, some of which do not break.
 _SEPARATORS = ("'", "\u2019", " ", "\u00a0", "\u202f")
 _OTHER = {",": ".", ".": ","}
+# So many numbers with points, and without, show how a column uses them.
+_LEAST_OF_EACH = 3
 
 
 def number_pattern(dialect: Dialect) -> str:
@@ -45,6 +47,16 @@ def with_point(cells: pa.Array, dialect: Dialect) -> pa.Array:
     return pc.replace_substring(cells, dialect.decimal, ".")
 
 
+def first_number(cells: pa.Array, dialect: Dialect) -> pa.Array:
+    """Extract the first number of every cell: "1814" of "1,814 days"; null is none."""
+    point = re.escape(dialect.decimal)
+    marks = "[{}{}]".format(_OTHER[dialect.decimal], "".join(_SEPARATORS))
+    whole = rf"(?:\d{{1,3}}(?:{marks}\d{{3}})+\b|\d+)"
+    found = pc.extract_regex(cells, rf"(?P<number>[+-]?{whole}(?:{point}\d+)?)")
+    digits = pc.replace_substring_regex(pc.struct_field(found, "number"), marks, "")
+    return pc.replace_substring(digits, dialect.decimal, ".")
+
+
 def looks_numeric(cells: pa.Array, dialect: Dialect) -> pa.Array:
     """Tell which cells are numbers in this dialect or in any other."""
     patterns = [number_pattern(dialect), *map(_as_decimal, _OTHER), *map(_as_groups, _OTHER)]
@@ -67,6 +79,8 @@ def option_for(cells: pa.Array, value: str, dialect: Dialect) -> str | None:
     for mark in _SEPARATORS:
         if mark in value and re.search(_as_groups(mark), value):
             return f"if thousands are parted so, give --thousands {quote(mark)}"
+    if dialect.decimal == "." and value.count(".") > 1 and re.search(_as_groups("."), value):
+        return "'.' seems to part thousands: give --thousands . --decimal ,"
     mark = "," if dialect.decimal == "." else "."
     if mark not in value or not looks_numeric(pa.array([value]), dialect)[0].as_py():
         return None
@@ -86,6 +100,34 @@ def option_for(cells: pa.Array, value: str, dialect: Dialect) -> str | None:
     if dialect.decimal != ".":
         return f"if it means {plain}, give {thousands}"
     return f"give {thousands} if it means {plain}, or {decimal} if it means {point}"
+
+
+def points_as_thousands(cells: pa.Array, dialect: Dialect) -> str | None:
+    """Say how to read numbers whose points seem to part thousands; None if they do not seem to.
+
+    All points have three digits behind them, and where there is none, the number is small: 1.814
+    beside 712.
+
+    Parameters
+    ----------
+    cells : pyarrow.Array
+        A column of numbers.
+    dialect : Dialect
+        How the file was said to be written.
+    """
+    if not pa.types.is_string(cells.type) or dialect.thousands is not None:
+        return None
+    mark, other = dialect.decimal, _OTHER[dialect.decimal]
+    trimmed = pc.utf8_trim_whitespace(cells.drop_null())
+    with_mark = pc.match_substring(trimmed, mark)
+    grouped, small = trimmed.filter(with_mark), trimmed.filter(pc.invert(with_mark))
+    if min(len(grouped), len(small)) < _LEAST_OF_EACH or not (
+        pc.all(pc.match_substring_regex(grouped, _as_groups(mark))).as_py()
+        and pc.all(pc.match_substring_regex(small, r"^[+-]?\d{1,3}$")).as_py()
+    ):
+        return None
+    value = grouped[0].as_py()
+    return f"give --thousands {mark} --decimal {other} if {value} means {value.replace(mark, '')}"
 
 
 @dataclass(frozen=True)

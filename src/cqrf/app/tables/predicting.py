@@ -14,11 +14,9 @@ from cqrf.app.tables.errors import TableError, meant, shown
 from cqrf.app.tables.feature_columns import FeatureColumns, read_features
 from cqrf.app.tables.reading import Block, TableReader, listed
 from cqrf.forest import CensoredQuantileForest
+from cqrf.model.intervals import tails
 
 Array = NDArray[np.float64]
-
-# Rows whose survival given a time is asked at once: it holds the whole curve of each.
-_ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -55,16 +53,6 @@ class PredictOptions:
     lower_bound: float | None = None
     upper_bound: float | None = None
     digits: int | None = None
-
-    @property
-    def levels(self) -> dict[str, float]:
-        """Names of the answers that are quantiles, and their levels."""
-        named = {f"q{level:g}": level for level in self.quantiles}
-        if self.interval is not None:
-            tail = (1.0 - self.interval) / 2.0
-            named[f"lower{self.interval:g}"] = tail
-            named[f"upper{self.interval:g}"] = 1.0 - tail
-        return named
 
 
 def predict_blocks(
@@ -118,17 +106,23 @@ def _solve(
     forest: CensoredQuantileForest, X: Any, after: Array | float | None, options: PredictOptions
 ) -> dict[str, NDArray[Any]]:
     """Answer the rows of a block: names of columns and arrays of shape (n,)."""
-    named = options.levels
-    levels = np.array(list(named.values()))
     law = forest.distribution(X, conditional_after=after)
-    identified = law.identified(levels)
+    levels = np.array(options.quantiles)
     answer: dict[str, NDArray[Any]] = {}
-    for j, name in enumerate(named):
-        unreached = options.unreached or ("clip" if j < len(options.quantiles) else "inf")
-        answer[name] = law.quantile(levels, unreached=unreached)[:, j]
-        answer[f"{name}_identified"] = identified[:, j]
+
+    def add(names: list[str], values: Array, identified: NDArray[np.bool_]) -> None:
+        for j, name in enumerate(names):
+            answer[name], answer[f"{name}_identified"] = values[:, j], identified[:, j]
+
+    values = law.quantile(levels, unreached=options.unreached or "clip")
+    add([f"q{level:g}" for level in levels], values, law.identified(levels))
+    if options.interval is not None:
+        coverage = options.interval
+        ends = law.interval(coverage, unreached=options.unreached or "inf")
+        names = [f"lower{coverage:g}", f"upper{coverage:g}"]
+        add(names, ends, law.identified(tails(coverage)))
     if options.survival:
-        survival = _survival(forest, X, np.array(options.survival), after)
+        survival = np.asarray(law.survival(options.survival))
         for j, time in enumerate(options.survival):
             answer[f"s{time:g}"] = survival[:, j]
     if options.lower_bound is not None:
@@ -136,23 +130,6 @@ def _solve(
     if options.upper_bound is not None:
         answer[f"upper_bound{options.upper_bound:g}"] = law.upper_bound(options.upper_bound)
     return answer
-
-
-def _survival(
-    forest: CensoredQuantileForest, X: Any, times: Array, after: Array | float | None
-) -> Array:
-    """P(T > time), shape (n, times), given that T > `after`."""
-    if after is None:
-        return np.asarray(forest.distribution(X).survival(times))
-    parts = []
-    for begin in range(0, len(X), _ROWS_AT_ONCE):
-        rows = slice(begin, begin + _ROWS_AT_ONCE)
-        part = X[rows] if isinstance(X, np.ndarray) else X.iloc[rows]
-        until = np.broadcast_to(after, len(X))[rows]
-        curves = np.asarray(forest.distribution(part, conditional_after=until).survival(times))
-        # Until then all are known to be there, also where nothing is left of a curve.
-        parts.append(np.where(times <= until[:, None], 1.0, curves))
-    return np.concatenate(parts)
 
 
 def rounded(values: Array, digits: int) -> Array:

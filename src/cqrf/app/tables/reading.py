@@ -22,7 +22,8 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 
-from cqrf.app.tables.errors import TableError, TableTooLarge, meant, shown
+from cqrf.app.tables.errors import TableError, meant, shown
+from cqrf.app.tables.limits import CountedStream, SizeLimits, open_feather, open_parquet, unpacked
 
 # Bytes of a CSV file in one block, into which every line must fit; about thirty blocks are read
 # ahead. Rows of a Parquet file in one block.
@@ -58,56 +59,6 @@ class Dialect:
     encoding: str = "utf-8"
     missing: tuple[str, ...] = MISSING
     thousands: str | None = None
-
-
-@dataclass(frozen=True)
-class SizeLimits:
-    """How much of a table is taken in: a small file may hold a large table, compressed.
-
-    Attributes
-    ----------
-    n_bytes : int
-        Bytes of the table, decompressed.
-    n_rows, n_columns : int
-        Rows and columns.
-    """
-
-    n_bytes: int
-    n_rows: int
-    n_columns: int
-
-    def check_bytes(self, n_bytes: int, file: str) -> None:
-        """Refuse a table of more bytes."""
-        if n_bytes > self.n_bytes:
-            size = f"{self.n_bytes / 2**20:g} MB"
-            raise TableTooLarge(file, f"holds more than {size} when decompressed")
-
-    def check_rows(self, n_rows: int, file: str) -> None:
-        """Refuse a table of more rows."""
-        if n_rows > self.n_rows:
-            raise TableTooLarge(file, f"has more than {self.n_rows:,} rows")
-
-    def check_columns(self, n_columns: int, file: str) -> None:
-        """Refuse a table of more columns."""
-        if n_columns > self.n_columns:
-            raise TableTooLarge(file, f"has more than {self.n_columns:,} columns")
-
-
-class _Counted(io.RawIOBase):
-    """A stream that ends with an error when it gives more than is allowed."""
-
-    def __init__(self, stream: IO[bytes], limits: SizeLimits, file: str) -> None:
-        self._stream, self._limits, self._file, self._given = stream, limits, file, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        piece = self._stream.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._given += len(piece)
-        self._limits.check_bytes(self._given, self._file)
-        return len(piece)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,16 +128,17 @@ class TableReader:
         while True:
             try:
                 batch = next(self._batches, None)
-            except pa.ArrowInvalid as error:
-                raise _csv_error(self.file, str(error)) from None
             except (OSError, EOFError, UnicodeError, pa.ArrowException) as error:
-                raise TableError(self.file, f"cannot be read: {error}") from None
+                if self._text and isinstance(error, pa.ArrowInvalid):
+                    raise _csv_error(self.file, str(error)) from None
+                raise TableError(self.file, f"cannot be read: {_one_line(str(error))}") from None
             if batch is None:
                 return
             if not batch.num_rows:
                 continue
             if self._limits is not None:
-                self._limits.check_rows(self._next_row - 1 + batch.num_rows, self.file)
+                n_rows = self._next_row - 1 + batch.num_rows
+                self._limits.check_shape(n_rows, len(self.names), self.file)
             columns = dict(zip(self.names, batch.columns, strict=True))
             block = Block(self.file, columns, self._next_row, batch.num_rows, self._dialect)
             if self._text:
@@ -245,7 +197,7 @@ def open_input(
     if start[:2] == b"\x1f\x8b":
         unpacked: Any = gzip.GzipFile(fileobj=peeked)
         if limits is not None:
-            unpacked = _Counted(unpacked, limits, name)
+            unpacked = CountedStream(unpacked, limits, name)
         peeked = io.BufferedReader(unpacked, _PEEK)
         try:
             start = peeked.peek(_PEEK)
@@ -285,51 +237,34 @@ def _open_binary(
     # Both formats have their table of contents at the end, so that a pipe must be read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
+    batches: Iterator[pa.RecordBatch]
     try:
         if kind == "parquet":
             file = pa.parquet.ParquetFile(stream)
-            if limits is not None:
-                _check_parquet(file, limits, name)
             schema = file.schema_arrow
-            batches = file.iter_batches(batch_size=BLOCK_ROWS)
-        elif stream.read(6) == b"ARROW1":
             if limits is not None:
-                _check_feather(stream, limits, name)
-            reader = pa.ipc.open_file(stream)
-            schema = reader.schema
-            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        else:
+                file = open_parquet(stream, limits, name)
+            batches = file.iter_batches(batch_size=BLOCK_ROWS)
+        elif stream.read(6) != b"ARROW1":
+            # The first version of Feather does not compress.
             stream.seek(0)
             table = pa.feather.read_table(stream)
             schema, batches = table.schema, iter(table.to_batches(BLOCK_ROWS))
-    except TableTooLarge:
+        elif limits is not None:
+            reader = open_feather(stream, limits, name)
+            schema, batches = reader.schema, iter(reader)
+        else:
+            reader = pa.ipc.open_file(stream)
+            schema = reader.schema
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        names = _distinct(schema.names, name)
+    except TableError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
-    return TableReader(name, _distinct(schema.names, name), batches, dialect, _text=False)
-
-
-def _check_parquet(file: pa.parquet.ParquetFile, limits: SizeLimits, name: str) -> None:
-    """Refuse a file that tells of too much in its table of contents."""
-    contents = file.metadata
-    limits.check_rows(contents.num_rows, name)
-    limits.check_columns(contents.num_columns, name)
-    groups = range(contents.num_row_groups)
-    limits.check_bytes(sum(contents.row_group(g).total_byte_size for g in groups), name)
-
-
-def _check_feather(stream: IO[bytes], limits: SizeLimits, name: str) -> None:
-    """Refuse a file of too many rows, or whose numbers take too much; text cannot be foreseen."""
-    from pyarrow.dataset import IpcFileFormat
-
-    rows = IpcFileFormat().make_fragment(pa.PythonFile(stream, "r")).count_rows()
-    limits.check_rows(rows, name)
-    stream.seek(0)
-    types = pa.ipc.open_file(stream).schema.types
-    limits.check_columns(len(types), name)
-    width = sum(dtype.bit_width for dtype in types if pa.types.is_primitive(dtype))
-    limits.check_bytes(rows * width // 8, name)
-    stream.seek(0)
+    if limits is not None:
+        batches = unpacked(batches, schema, limits, name)
+    return TableReader(name, names, batches, dialect, _text=False)
 
 
 def _open_csv(
@@ -339,7 +274,7 @@ def _open_csv(
     delimiter = dialect.delimiter or ("\t" if name.endswith(".tsv") else ",")
     names = _header(start, delimiter, dialect, name)
     if limits is not None:
-        limits.check_columns(len(names), name)
+        limits.check_shape(0, len(names), name)
     try:
         reader = pa.csv.open_csv(
             stream,
@@ -421,9 +356,11 @@ def _as_text(block: Block, name: str, cells: pa.Array) -> pa.Array:
 
 
 def _distinct(names: list[str], file: str) -> list[str]:
-    for at, name in enumerate(names):
-        if name in names[:at]:
+    seen = set()
+    for name in names:
+        if name in seen:
             raise TableError(file, f"two columns have the name {name!r}")
+        seen.add(name)
     return names
 
 

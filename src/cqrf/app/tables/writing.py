@@ -149,10 +149,12 @@ def _safe(cells: Any) -> Any:
 
 
 def _safe_text(cells: pa.Array) -> pa.Array:
-    runs = pc.and_not(
-        pc.match_substring_regex(cells, r"^[=+\-@\t\r\n]"),
-        pc.match_substring_regex(cells, r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"),
-    )
+    runs = pc.match_substring_regex(cells, r"^[=+\-@\t\r\n]")
+    # In most columns there are none, and wide tables have many columns.
+    if not pc.any(runs).as_py():
+        return cells
+    number = r"^[+-]?(\d[\d.,]*|[.,]\d+)([eE][+-]?\d+)?$"
+    runs = pc.and_not(runs, pc.match_substring_regex(cells, number))
     return pc.if_else(runs, pc.binary_join_element_wise("'", cells, ""), cells)
 
 
