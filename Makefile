@@ -132,7 +132,7 @@ faults: $(VENV)/.package $(VENV)/.extra-test ## the memory limits of tests/fault
 
 clean: ## remove everything that these commands create
 	rm -rf $(VENV) build dist demo.png paper .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf benchmarks/results benchmarks/.cache
+	rm -rf benchmarks/results benchmarks/.cache docs/api
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # $(1) names the build directory, $(2) the sanitizers. By default UBSan only prints what it finds.

@@ -14,6 +14,7 @@ import twins
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError, UndefinedMetricWarning
+from sklearn.feature_selection import SelectFromModel
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -1693,3 +1694,50 @@ class TestWarmStart:
         with pytest.warns(UserWarning, match="warm_start"):
             model.fit(X, TIME, EVENT)
         assert_same_trees(model, fitted())
+
+
+class TestFrames:
+    """Answers with the labels of the rows, on request."""
+
+    @pytest.fixture(scope="class")
+    def asked(self):
+        frame = pd.DataFrame(X_TEST, columns=list("abc"[: X_TEST.shape[1]]))
+        frame.index = [f"row {k}" for k in range(len(frame))]
+        return frame
+
+    @pytest.fixture(scope="class")
+    def grown(self, asked):
+        train = pd.DataFrame(X, columns=asked.columns)
+        return CensoredQuantileForest(12, ci_group_size=2, random_state=0).fit(train, TIME, EVENT)
+
+    def test_pandas(self, grown, asked):
+        found = grown.predict(asked, [0.1, 0.5], as_frame=True)
+        assert list(found.columns) == ["q0.1", "q0.5"]
+        assert found.index.equals(asked.index)
+        np.testing.assert_array_equal(found, grown.predict(asked, [0.1, 0.5]))
+
+    def test_polars_and_one_level(self, grown, asked):
+        found = grown.predict(pl.from_pandas(asked), as_frame=True)
+        assert found.columns == ["q0.5"]
+        np.testing.assert_array_equal(found["q0.5"], grown.predict(asked))
+
+    def test_standard_errors(self, grown, asked):
+        answers, std = grown.predict(asked, [0.25, 0.5], return_std=True, as_frame=True)
+        assert list(std.columns) == list(answers.columns) == ["q0.25", "q0.5"]
+        np.testing.assert_array_equal(std, grown.predict(asked, [0.25, 0.5], return_std=True)[1])
+
+    def test_arrays_have_no_labels(self):
+        with pytest.raises(TypeError, match="frame"):
+            fitted().predict(X_TEST, as_frame=True)
+
+
+def test_feature_importances_select_features():
+    rng = np.random.default_rng(0)
+    table = rng.uniform(size=(300, 4))
+    time = np.exp(3 * table[:, 2] + 0.1 * rng.normal(size=300))
+    model = CensoredQuantileForest(20, random_state=0).fit(table, time)
+    np.testing.assert_array_equal(model.feature_importances_, model.split_importance())
+    chosen = SelectFromModel(model, prefit=True).get_support()
+    assert chosen.tolist() == [False, False, True, False]
+    with pytest.raises(AttributeError):
+        _ = CensoredQuantileForest().feature_importances_

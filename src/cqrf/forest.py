@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.features import FeatureEncoder, check_size
-from cqrf.data.frames import is_plain, open_table
+from cqrf.data.frames import is_plain, labelled, open_table
 from cqrf.data.labels import OutcomeLabels
 from cqrf.data.outcome import Target, check_sample_weight, parse_outcome
-from cqrf.growing.grow import MOST_TREES, GrowOptions, grow_trees
+from cqrf.growing.grow import grow_trees
 from cqrf.growing.leaf_size import MIN_ROWS, SMALL_SAMPLE_SIZE, LeafSizePath, choose_leaf_size
+from cqrf.growing.options import MOST_TREES, GrowOptions
 from cqrf.growing.trees import Trees
 from cqrf.metrics.ipcw import Scored
 from cqrf.model import scores
@@ -119,22 +120,21 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
     default_quantiles : float or sequence of float, default=0.5
         What `predict` predicts if it is not told.
     time_resolution : "auto", int or None, default="auto"
-        Largest number of levels into which the time axis is divided to predict quantiles,
-        survival probabilities at given times and restricted means; a level is a run of
-        neighbouring training times. Weights are added up by levels, which is some times faster
-        with many rows, and one by one only around the answers; the probabilities behind these are
-        off by less than 1e-4. Large leaves also keep counts on a grid of times, made by the first
-        prediction, in at most two bytes per row and tree; where they are small, quantiles of up to
-        32,768 rows lose nothing but double precision, as do more than 16 at once of up to 262,144
-        rows in any leaves. None is exact. "auto" is exact up to
-        8,192 rows, and where the leaves of a test point have fewer than 8,192 members in all trees
-        together; else it is 8,192. Everything else is exact in any case: weights, curves as
-        functions, answers out of bag or under a condition, forests with sample weights, other
-        censoring curves than "beran" and ``solver="argmin"``.
+        How exactly quantiles, survival probabilities at given times and restricted means are
+        computed. None: exactly. A number: the training times are divided into at most so many
+        groups of neighbours; weights are added up by group, and one by one only in groups that
+        hold an answer. With many rows that is several times faster, and the probabilities behind
+        the answers are off by less than 1e-4. "auto": exact for up to 8,192 rows, and where the
+        leaves of a test point hold fewer than 8,192 rows in all trees together; otherwise 8,192
+        groups. Always exact are weights, curves as functions, out-of-bag answers, answers given
+        `conditional_after`, and all answers of forests with sample weights, with another
+        censoring curve than "beran" or with ``solver="argmin"``. The first prediction prepares
+        counts that take at most two bytes per row and tree.
     max_bins : int, default=255
-        Largest number of bins of a feature. With more rows than 100,000, their cuts are quantiles
-        of so many of them, at equal distances in time order. Of more categories than that, the
-        most frequent keep a bin each and all others share one.
+        Largest number of bins that the values of a feature are divided into. With more than
+        100,000 rows, the cut points are quantiles of 100,000 of them, spread evenly over time.
+        If a feature has more categories, the most frequent ones keep a bin each, and the others
+        share one.
     categorical_features : "from_dtype", array-like or None, default="from_dtype"
         Columns to treat as categories: those of categorical or text type, or the given
         positions, names or mask.
@@ -459,6 +459,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         interpolation: str | None = None,
         unreached: str = "clip",
         return_std: Literal[False] = False,
+        as_frame: Literal[False] = False,
     ) -> NDArray[np.float64]: ...
 
     @overload
@@ -470,7 +471,8 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         conditional_after: float | ArrayLike | None = None,
         interpolation: str | None = None,
         unreached: str = "clip",
-        return_std: bool,
+        return_std: bool = False,
+        as_frame: bool = False,
     ) -> Any: ...
 
     def predict(
@@ -482,6 +484,7 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         interpolation: str | None = None,
         unreached: str = "clip",
         return_std: bool = False,
+        as_frame: bool = False,
     ) -> Any:
         """Predict quantiles of T.
 
@@ -502,19 +505,27 @@ class CensoredQuantileForest(RegressorMixin, BaseEstimator):
         return_std : bool, default=False
             Return standard errors as well; needs a forest with `ci_group_size` of at least 2,
             and no `conditional_after`.
+        as_frame : bool, default=False
+            Return frames of the library that X is of, with a column per level (``q0.5``) and, of
+            pandas, the index of X.
 
         Returns
         -------
-        answers : ndarray of shape (m,) for one level, (m, q) for several, float64
-        std : ndarray of the same shape, float64
+        answers : ndarray of shape (m,) for one level, (m, q) for several, float64, or frame (m, q)
+        std : the same, float64
             If `return_std`. NaN where the data leave the quantile open.
         """
         levels = self._levels(quantiles)
         if check_choice("return_std", return_std, (True, False)) and conditional_after is not None:
             raise ValueError("return_std does not go with conditional_after")
+        check_choice("as_frame", as_frame, (True, False))
         law = self._law(X, conditional_after, keep=return_std)
         answers = law.quantile(levels, interpolation=interpolation, unreached=unreached)
-        return (answers, law.quantile_std(levels)) if return_std else answers
+        found = (answers, law.quantile_std(levels)) if return_std else (answers,)
+        if as_frame:
+            columns = [f"q{level:g}" for level in np.atleast_1d(levels)]
+            found = tuple(labelled(values, like=X, columns=columns) for values in found)
+        return found if return_std else found[0]
 
     def identified(
         self,

@@ -5,12 +5,15 @@ import datetime
 import pickle
 from decimal import Decimal
 
+import arrow
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
+import cqrf.data.frames
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.frames import open_table
 
@@ -104,7 +107,7 @@ class TestArrays:
         unknown = np.array([[4.0, 0], [99.0, 0], [-99.0, 0], [-2, 0]])
         np.testing.assert_array_equal(read(encoder, unknown)[:, 0], [NAN, NAN, NAN, 0])
 
-    @pytest.mark.parametrize("container", [np.column_stack, pd.DataFrame, pl.DataFrame])
+    @pytest.mark.parametrize("container", [np.column_stack, pd.DataFrame, pl.DataFrame, pa.table])
     def test_large_integers_stay_apart(self, container):
         column = np.array([2**60, 2**60 + 1])
         X = container([column] if container is np.column_stack else {"a": column})
@@ -172,10 +175,37 @@ POLARS_CODES = [
     [3.0, NAN, 3, 3, 0, 2, NAN, NAN, NAN, 0],
 ]
 
+PYARROW = pa.table(
+    {
+        "number": pa.array([1.5, None, 3.0]),
+        "half": pa.array([np.float16(1.5), None, np.float16("nan")], pa.float16()),
+        "integer": pa.chunked_array([[1, 2], [3]]),
+        "null": pa.array([1, None, 3], pa.uint8()),
+        "flag": pa.array([True, None, False]),
+        "whole flag": pa.array([True, False, True]),
+        "decimal": pa.array([Decimal("1.5"), None, Decimal(2)]),
+        "nothing": pa.nulls(3),
+        "dictionary": pa.DictionaryArray.from_arrays([2, 1, None], ["never", "a", "b"]),
+        "string": pa.array(["q", None, "p"]),
+        "large string": pa.array(["q", None, "p"], pa.large_string()),
+    }
+)
+PYARROW_CODES = [
+    [1.5, 1.5, 1, 1, 1, 1, 1.5, NAN, 1, 1, 1],
+    [NAN, NAN, 2, NAN, NAN, 0, NAN, NAN, 0, NAN, NAN],
+    [3.0, NAN, 3, 3, 0, 1, 2, NAN, NAN, 0, 0],
+]
+
 
 class TestFrames:
-    @pytest.mark.parametrize(("X", "codes"), [(PANDAS, PANDAS_CODES), (POLARS, POLARS_CODES)])
-    def test_from_dtype(self, X, codes):
+    @pytest.mark.parametrize("few_rows", [0, 100])
+    @pytest.mark.parametrize(
+        ("X", "codes"),
+        [(PANDAS, PANDAS_CODES), (POLARS, POLARS_CODES), (PYARROW, PYARROW_CODES)],
+    )
+    def test_from_dtype(self, X, codes, few_rows, monkeypatch):
+        # Of few rows, no library is asked for its dictionary.
+        monkeypatch.setattr(cqrf.data.frames, "_FEW_ROWS", few_rows)
         encoder = FeatureEncoder.from_data(X)
         np.testing.assert_array_equal(read(encoder, X), codes)
         p = X.shape[1]
@@ -192,7 +222,15 @@ class TestFrames:
         columns["b"][3] = 77
         assert features.column(1).tolist() == [0, 1, 2, 77, 4]
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
+    @pytest.mark.parametrize("library", [pl, arrow])
+    def test_columns_of_other_frames_are_not_copied(self, library, dtype):
+        X = library.DataFrame({"a": np.arange(5, dtype=dtype), "b": np.arange(5, dtype=dtype)})
+        columns = [open_table(X).column(1) for _ in range(2)]
+        assert columns[0].dtype == dtype
+        assert np.shares_memory(*columns)
+
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_types_of_numbers_side_by_side(self, library):
         columns = {
             np.dtype(dtype).name: np.array([3, 0, 1], dtype=dtype)
@@ -206,7 +244,7 @@ class TestFrames:
         X = pd.DataFrame([[1.0, "a"], [2.0, "b"]], columns=["x", "x"])
         assert encode(X).tolist() == [[1, 0], [2, 1]]
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_unknown_and_missing_categories(self, library):
         encoder = FeatureEncoder.from_data(library.DataFrame({"c": ["b", "a", "b"]}))
         new = library.DataFrame({"c": ["a", "z", None, "b"]})
@@ -214,7 +252,8 @@ class TestFrames:
 
     def test_categories_do_not_depend_on_the_library(self):
         encoder = FeatureEncoder.from_data(pd.DataFrame({"c": pd.Categorical(["b", "a"])}))
-        for X in (pl.DataFrame({"c": ["a", "b"]}), [["a"], ["b"]], np.array([["a"], ["b"]])):
+        frames = (library.DataFrame({"c": ["a", "b"]}) for library in (pl, arrow))
+        for X in (*frames, [["a"], ["b"]], np.array([["a"], ["b"]])):
             assert read(encoder, X).tolist() == [[0.0], [1.0]]
 
     def test_numeric_categories(self):
@@ -225,7 +264,7 @@ class TestFrames:
         assert read(encoder, pd.DataFrame({"c": [4.0]})).tolist() == [[0]]
         assert read(encoder, np.array([[30]])).tolist() == [[1]]
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_categories_are_sorted(self, library):
         names = [f"{i:02d}" for i in np.random.default_rng(0).permutation(50)]
         X = library.DataFrame({"c": names})
@@ -244,12 +283,15 @@ class TestFrames:
         X = pd.DataFrame({"c": pd.Categorical(values)})
         assert FeatureEncoder.from_data(X).categories[0][1].dtype != object
 
-    def test_text_that_numpy_would_shorten(self):
+    @pytest.mark.parametrize("few_rows", [0, 100])
+    def test_text_that_numpy_would_shorten(self, few_rows, monkeypatch):
+        monkeypatch.setattr(cqrf.data.frames, "_FEW_ROWS", few_rows)
         X = pd.DataFrame({"c": ["a", "a\0"]})
         assert encode(X)[:, 0].tolist() == [0.0, 1.0]
 
     def test_none_refuses_text(self):
-        for X in (PANDAS[["number", "string"]], POLARS[["number", "string"]]):
+        frames = (PANDAS[["number", "string"]], POLARS[["number", "string"]])
+        for X in (*frames, PYARROW.select(["number", "string"])):
             with pytest.raises(
                 ValueError, match="column 'string' of X must hold numbers, not text"
             ):
@@ -259,12 +301,21 @@ class TestFrames:
         X = pd.DataFrame({"a": np.array([1, None, 2.5], dtype=object)})
         np.testing.assert_array_equal(encode(X, categorical_features=None), [[1], [NAN], [2.5]])
 
+    def test_objects_of_polars(self):
+        X = pl.DataFrame({"a": pl.Series([2, None, "x"], dtype=pl.Object)})
+        assert FeatureEncoder.from_data(X).categories == ()
+        with pytest.raises(ValueError, match="column 'a' of X must hold numbers, not text; row 2"):
+            encode(X)
+        np.testing.assert_array_equal(encode(X, categorical_features=["a"]), [[0], [NAN], [1]])
+        numbers = pl.DataFrame({"a": pl.Series([2, None, Decimal("0.5")], dtype=pl.Object)})
+        np.testing.assert_array_equal(encode(numbers), [[2], [NAN], [0.5]])
+
     def test_text_at_predict_where_numbers_were(self):
         encoder = FeatureEncoder.from_data(pd.DataFrame({"a": [1.0, 2.0]}))
         with pytest.raises(ValueError, match="column 'a' of X must hold numbers, not text; row 1"):
             read(encoder, pd.DataFrame({"a": [1.0, "two"]}))
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_dates(self, library):
         X = library.DataFrame({"when": [datetime.datetime(2020, 1, 1)]})
         with pytest.raises(
@@ -276,7 +327,7 @@ class TestFrames:
         with pytest.raises(TypeError, match="column 'c' of X is categorical, but unhashable"):
             encode(pd.DataFrame({"c": [[1], [2]]}))
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_empty(self, library):
         with pytest.raises(ValueError, match=r"0 sample\(s\) \(shape=\(0, 1\)\) while a minimum"):
             encode(library.DataFrame({"a": []}))
@@ -303,7 +354,7 @@ class TestCategoricalFeatures:
             ("a", 2),
         ],
     )
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     def test_forms(self, choice, library):
         X = library.DataFrame({"a": [7, 5], "b": [7, 5], "c": [7, 5]})
         encoder = FeatureEncoder.from_data(X, choice)
@@ -417,7 +468,7 @@ class TestRefusals:
             encode(X)
 
     @pytest.mark.parametrize("options", [{}, {"categorical_features": ["a"]}])
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     @pytest.mark.parametrize("other", [1, 1.0, "text"])
     def test_infinity_in_frames(self, library, other, options):
         if other == "text" and options:
@@ -477,6 +528,22 @@ class TestRefusals:
             ValueError, match="X must hold numbers; received an array of dtype date"
         ):
             encode(np.array([["2020-01-01"]], dtype="M8[D]"))
+
+    def test_what_only_looks_like_a_frame(self):
+        class Duck:
+            columns = ("a",)
+            shape = (2, 1)
+
+            def __getitem__(self, key):
+                return [1, 2]
+
+        with pytest.raises(ValueError, match="Expected 2D array, got scalar array instead"):
+            encode(Duck())
+
+    def test_repeated_names_of_a_pyarrow_table(self):
+        X = pa.Table.from_arrays([pa.array([1.0]), pa.array(["a"])], ["x", "x"])
+        with pytest.raises(ValueError, match="unique column names"):
+            encode(X)
 
     def test_lazy_frame(self):
         with pytest.raises(TypeError, match=r"LazyFrame; pass X\.collect\(\)"):

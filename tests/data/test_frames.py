@@ -2,16 +2,21 @@
 
 import dataclasses
 import warnings
+from types import MappingProxyType
 
+import arrow
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import cqrf.forest
 from cqrf import CensoredQuantileForest
+from cqrf.data.frames import labelled
+from cqrf.support.dataframes import open_frame
 
 NAN = np.nan
 LEVELS = [0.1, 0.5, 0.8]
@@ -58,6 +63,10 @@ FRAMES = {
     "pandas, Arrow": lambda X: pd.DataFrame(X).convert_dtypes(dtype_backend="pyarrow"),
     "pandas, sparse": lambda X: pd.DataFrame(X).astype(pd.SparseDtype("float64", 0.0)),
     "polars": lambda X: pl.DataFrame(X, [str(j) for j in range(X.shape[1])]),
+    "pyarrow": lambda X: pa.table({str(j): X[:, j] for j in range(X.shape[1])}),
+    "pyarrow in chunks": lambda X: pa.table(
+        {str(j): pa.chunked_array([X[:7, j], X[7:, j]]) for j in range(X.shape[1])}
+    ),
     "polars of float32": lambda X: pl.DataFrame(
         X.astype(np.float32), [str(j) for j in range(X.shape[1])]
     ),
@@ -224,7 +233,7 @@ class TestManyCategories:
     def frame(self, library, codes):
         return library.DataFrame({"c": self.NAMES[codes].tolist()})
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     @pytest.mark.parametrize("max_bins", [255, 40])
     def test_bins(self, library, max_bins):
         X = self.frame(library, self.CODES)
@@ -267,3 +276,65 @@ def test_ten_thousand_columns():
     )
     assert_same_forest(fit(sparse.csr_array(wide), time, event, **options), plain)
     assert plain.predict(wide).shape == (60,)
+
+
+class TestLabelled:
+    """Answers as frames of the library that the questions came from."""
+
+    ROWS = MappingProxyType({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
+    VALUES = np.array([[1.0, 4.0], [2.0, 5.0], [3.0, np.inf]])
+
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
+    def test_library_names_and_values(self, library):
+        X = library.DataFrame(dict(self.ROWS))
+        answer = labelled(self.VALUES, like=X, columns=["q0.1", "q0.5"])
+        assert type(answer) is type(X)
+        frame = open_frame(answer)
+        assert frame.names == ["q0.1", "q0.5"]
+        assert [frame.columns[j].to_list() for j in range(2)] == self.VALUES.T.tolist()
+
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
+    @pytest.mark.parametrize("values", [[True, False, True], [0.5, 1.5, np.nan], [1, 2, 3]])
+    def test_one_column(self, library, values):
+        answer = labelled(values, like=library.DataFrame(dict(self.ROWS)), columns=["median"])
+        column = open_frame(answer).columns[0].to_numpy()
+        np.testing.assert_array_equal(column, values)
+        assert column.dtype == np.asarray(values).dtype
+
+    @pytest.mark.parametrize(
+        "index", [list("uvw"), [5, 5, 1], pd.MultiIndex.from_product([[1], list("xyz")])]
+    )
+    def test_index_is_kept(self, index):
+        X = pd.DataFrame(dict(self.ROWS), index=index)
+        answer = labelled(self.VALUES, like=X, columns=["q0.1", "q0.5"])
+        assert answer.index.equals(X.index)
+        assert answer.to_numpy().tolist() == self.VALUES.tolist()
+
+    def test_repeated_names_of_the_questions(self):
+        X = pd.DataFrame([[1.0, 2.0]], columns=["x", "x"], index=["u"])
+        assert labelled([3.0], like=X, columns=["q"]).to_dict() == {"q": {"u": 3.0}}
+
+    @pytest.mark.parametrize(
+        "X", [np.ones((3, 2)), [[1], [2], [3]], sparse.csr_array(np.eye(3)), None]
+    )
+    def test_no_frame(self, X):
+        with pytest.raises(
+            TypeError, match=r"where X is a data frame .*; received (numpy|builtins|sci)"
+        ):
+            labelled(self.VALUES, like=X, columns=["a", "b"])
+
+    @pytest.mark.parametrize(
+        ("values", "columns"),
+        [
+            (VALUES[:2], ["a", "b"]),
+            (VALUES, ["a"]),
+            (VALUES[:, 0], ["a", "b"]),
+            (VALUES, ["a", "a"]),
+            (VALUES[None], ["a", "b"]),
+        ],
+    )
+    def test_refusals(self, values, columns):
+        with pytest.raises(
+            ValueError, match=r"values must have shape \(3, \d\).*received .* shape"
+        ):
+            labelled(values, like=pd.DataFrame(dict(self.ROWS)), columns=columns)

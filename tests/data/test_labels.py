@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from cqrf import CensoredQuantileForest, OutcomeLabels, Surv
@@ -30,7 +31,7 @@ def test_fit_finds_the_names(outcome, form):
     assert fit(*NAMED[form](*outcome)).outcome_labels_ == OutcomeLabels("week", "arrest", None)
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_of_a_frame(outcome, frame):
     y = frame({"duration": outcome[0], "event": outcome[1]})
     assert fit(y, None).outcome_labels_ == OutcomeLabels("duration", "event", None)

@@ -4,9 +4,11 @@ import dataclasses
 import pickle
 import re
 
+import arrow
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +58,8 @@ PAIRS = {
     "pandas frame": (pd.DataFrame({"time": TIME, "event": EVENT}), None),
     "pandas frame, duration": (pd.DataFrame({"event": [1, 0, 1], "duration": TIME}), None),
     "polars frame": (pl.DataFrame({"event": EVENT, "time": TIME}), None),
+    "pyarrow": (pa.chunked_array([TIME]), pa.chunked_array([EVENT])),
+    "pyarrow frame": (pa.table({"event": EVENT, "time": TIME}), None),
     "polars frame, duration": (pl.DataFrame({"duration": TIME, "event": [1, 0, 1]}), None),
 }
 
@@ -73,7 +77,17 @@ class TestParseOutcome:
         assert event.tolist() == EVENT
 
     @pytest.mark.parametrize(
-        "y", [TIME, np.array(TIME), [3, 1, 2], pd.Series(TIME), pl.Series(TIME), tuple(TIME)]
+        "y",
+        [
+            TIME,
+            np.array(TIME),
+            [3, 1, 2],
+            pd.Series(TIME),
+            pl.Series(TIME),
+            tuple(TIME),
+            pa.array(TIME),
+            pa.chunked_array([TIME[:1], TIME[1:]]),
+        ],
     )
     def test_plain_numbers_are_never_censored(self, y):
         time, event = parse_outcome(y)
@@ -81,7 +95,8 @@ class TestParseOutcome:
         assert event.all()
 
     @pytest.mark.parametrize(
-        "y", [np.c_[TIME], pd.DataFrame({"a": TIME}), pl.DataFrame({"a": TIME})]
+        "y",
+        [np.c_[TIME], pd.DataFrame({"a": TIME}), pl.DataFrame({"a": TIME}), pa.table({"a": TIME})],
     )
     def test_column_vector_warns_as_scikit_learn_does(self, y):
         with pytest.warns(DataConversionWarning, match="A column-vector y was passed when a 1d"):
@@ -116,7 +131,13 @@ class TestParseOutcome:
             parse_outcome([3.0, value, np.nan], event)
 
     @pytest.mark.parametrize(
-        "y", [pd.Series([1, None], dtype="Int64"), pl.Series([1, None]), [1, None]]
+        "y",
+        [
+            pd.Series([1, None], dtype="Int64"),
+            pl.Series([1, None]),
+            [1, None],
+            pa.chunked_array([[1, None]]),
+        ],
     )
     def test_missing_time(self, y):
         with pytest.raises(ValueError, match=r"Input y contains NaN\. Row 1 is nan"):
@@ -159,7 +180,7 @@ class TestParseOutcome:
         with pytest.raises(ValueError, match=r"exactly one boolean and one numeric field.*'d'"):
             parse_outcome(np.zeros(2, dtype=fields))
 
-    @pytest.mark.parametrize("library", [pd, pl])
+    @pytest.mark.parametrize("library", [pd, pl, arrow])
     @pytest.mark.parametrize(
         "columns", [["event", "t"], ["event", "time", "x"], ["time", "duration"]]
     )
@@ -195,7 +216,8 @@ class TestEvent:
     @pytest.mark.parametrize(
         "event",
         [[True, None, False], pd.Series([True, None, False], dtype="boolean"),
-         pl.Series([True, None, False]), pd.Series([1, None, 0], dtype="Int8")],
+         pl.Series([True, None, False]), pa.chunked_array([[True, None, False]]),
+         pd.Series([1, None, 0], dtype="Int8")],
     )  # fmt: skip
     def test_missing(self, event):
         with pytest.raises(ValueError, match=r"event must be .* row 1 is nan"):
@@ -296,7 +318,14 @@ class TestTarget:
         assert target.n_rows == 3
 
     @pytest.mark.parametrize(
-        "weight", [pd.Series([1, 2, 3]), pl.Series([1, 2, 3]), [1, 2, 3], np.array([1, 2, 3], "u1")]
+        "weight",
+        [
+            pd.Series([1, 2, 3]),
+            pl.Series([1, 2, 3]),
+            pa.chunked_array([[1, 2, 3]]),
+            [1, 2, 3],
+            np.array([1, 2, 3], "u1"),
+        ],
     )
     def test_weight_forms(self, weight):
         target = Target.from_outcome(np.array(TIME), np.array(EVENT), weight)

@@ -1,5 +1,6 @@
 """The structured outcome has scikit-survival's layout and refuses odd event codes."""
 
+import arrow
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -45,7 +46,7 @@ def test_constant_event_is_built(constant):
     assert (Surv.from_arrays([constant] * 3, [1, 2, 3])["event"] == bool(constant)).all()
 
 
-@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("library", [pd, pl, arrow])
 def test_from_dataframe(library):
     data = library.DataFrame({"age": [1, 2], "days": [30, 60], "dead": [0, 1]})
     y = Surv.from_dataframe("dead", "days", data)
@@ -56,14 +57,14 @@ def test_from_dataframe(library):
     assert event.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("library", [pd, pl])
+@pytest.mark.parametrize("library", [pd, pl, arrow])
 def test_from_dataframe_refusals(library):
     data = library.DataFrame({"days": [30, 60], "dead": [0, 1]})
     with pytest.raises(ValueError, match=r"event='died' is not a column of data.*'days', 'dead'"):
         Surv.from_dataframe("died", "days", data)
     with pytest.raises(ValueError, match="time='time' is not a column"):
         Surv.from_dataframe("dead", "time", data)
-    with pytest.raises(TypeError, match=r"data must be a pandas or polars .* builtins\.dict"):
+    with pytest.raises(TypeError, match=r"data must be a data frame .*received builtins\.dict"):
         Surv.from_dataframe("dead", "days", {"days": [1], "dead": [1]})
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from cqrf import CensoredQuantileForest, _engine
 from cqrf.growing import grow as growing
+from cqrf.growing import options
 from cqrf.growing.trees import Members, Trees
 from cqrf.solving.options import levels_of_time
 
@@ -220,7 +221,7 @@ def test_no_tree_has_more_leaves(shape, leaf):
     params = {"min_samples_leaf": leaf, "random_state": 0} | SHAPES[shape]
     forest = CensoredQuantileForest(20, **params).fit(*draw(n))
     n_leaves = np.diff(forest.trees_.leaf_offset) - 1
-    most = growing.most_leaves(forest.model_.options, n)
+    most = options.most_leaves(forest.model_.options, n)
     assert n_leaves.max() <= most
     # And not many more are allowed for.
     assert most <= max(1, n // leaf)

@@ -1,6 +1,5 @@
 """Scores of censored predictions: against other packages, slow twins, and known laws."""
 
-import doctest
 import inspect
 import warnings
 
@@ -20,7 +19,6 @@ from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 from cqrf import Surv, metrics, solve_quantiles
 from cqrf.data.outcome import Target
 from cqrf.metrics import (
-    brier,
     brier_score,
     brier_skill_score,
     censored_interval_coverage,
@@ -32,12 +30,8 @@ from cqrf.metrics import (
     d2_censored_pinball_score,
     integrated_brier_score,
     interval_coverage,
-    likelihood,
     pinball_loss,
     quantile_calibration,
-    quantiles,
-    ranking,
-    scorers,
 )
 from cqrf.metrics.horizon import auto_horizon
 
@@ -1141,10 +1135,3 @@ def test_rows_of_training_outcomes_are_paired_by_their_labels():
     train = BY_ROWS["y"], BY_ROWS["event"].iloc[::-1]
     with pytest.raises(ValueError, match="train: event and y have row labels in another order"):
         concordance_index(TIME, TIME, event=EVENT, train=train)
-
-
-def test_examples():
-    parts = [brier, likelihood, quantiles, ranking, scorers]
-    results = [doctest.testmod(part) for part in parts]
-    assert sum(result.attempted for result in results) > 10
-    assert all(result.failed == 0 for result in results)

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.exceptions import NotFittedError
@@ -96,7 +97,7 @@ class TestExplanation:
     def test_forms_of_a_row(self, forest):
         expected = forest.explain(X.iloc[[7]])
         row = X.iloc[7]
-        for x in (row, pl.DataFrame(X.iloc[[7]].to_dict("list"))):
+        for x in (row, *(frame(X.iloc[[7]].to_dict("list")) for frame in (pl.DataFrame, pa.table))):
             np.testing.assert_array_equal(forest.explain(x).weights, expected.weights)
         for x in (list(row), tuple(row), row.to_numpy(), row.to_numpy()[None]):
             with pytest.warns(UserWarning, match="feature names"):

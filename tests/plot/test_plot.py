@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -260,7 +261,7 @@ class TestSurvivalCurves:
 
 
 class TestFan:
-    @pytest.mark.parametrize("container", [lambda f: f, pl.from_pandas])
+    @pytest.mark.parametrize("container", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
     def test_it_draws_the_effect_of_the_feature(self, forest, container):
         rows = container(X[:7])
         display = QuantileFanDisplay.from_estimator(forest, rows, "age", quantiles=[0.9, 0.5, 0.1])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cqrf import CensoredQuantileForest, ModelFileError, OutcomeLabels
-from cqrf.growing.grow import GrowOptions
+from cqrf.growing.options import GrowOptions
 from cqrf.model import stored
 from cqrf.storage import header, schema
 from cqrf.storage.header import PARAMETERS, SECTIONS

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cqrf.growing.grow import GrowOptions
+from cqrf.growing.options import GrowOptions
 from cqrf.storage.header import OPTIONAL_SECTIONS, SECTIONS
 from cqrf.storage.schema import SCHEMA, ArrayType, arrange, parts_of, table_of
 

@@ -19,7 +19,6 @@ from cqrf.support.checks import (
     check_quantiles,
     check_same_rows,
     check_vector,
-    frame_library,
     is_missing,
     numbers_from_objects,
 )
@@ -236,13 +235,6 @@ def test_missing(value):
 @pytest.mark.parametrize("value", [0, 0.0, "", "nan", False, ()])
 def test_not_missing(value):
     assert not is_missing(value)
-
-
-def test_frame_library():
-    assert frame_library(pd.DataFrame({"a": [1]})) == "pandas"
-    assert frame_library(pl.DataFrame({"a": [1]})) == "polars"
-    for other in (np.zeros((1, 1)), pd.Series([1]), pl.Series([1]), None):
-        assert frame_library(other) is None
 
 
 class TestSameRows:

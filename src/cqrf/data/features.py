@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
+from cqrf.data.factors import Factor
 from cqrf.data.frames import Table, native, open_table
-from cqrf.support.checks import is_missing, numbers_from_objects
+from cqrf.support.checks import numbers_from_objects
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,7 @@ class FeatureEncoder:
         columns = _categorical_columns(categorical_features, table)
         return cls(
             n_features=table.n_features,
-            categories=tuple((j, _distinct(table.column(j), table.label(j))) for j in columns),
+            categories=tuple((j, _distinct(_category(table, j))) for j in columns),
         )
 
     @property
@@ -107,7 +108,7 @@ class FeatureEncoder:
             known = dict(self.categories)
             features = _engine.Features.of_columns(
                 [
-                    _codes(table.column(j), known[j], table.label(j))
+                    _codes(_category(table, j), known[j], table.label(j))
                     if j in known
                     else _numbers(table.column(j), table.label(j))
                     for j in range(self.n_features)
@@ -225,15 +226,20 @@ def find_column(entry: object, argument: str, names: list[Any] | None, n_feature
     return int(entry)
 
 
-def _distinct(column: NDArray[Any], label: str) -> NDArray[Any]:
+def _category(table: Table, j: int) -> NDArray[Any] | Factor:
+    """Return a column of categories: numbers, or a factor."""
+    try:
+        return table.category(j)
+    except TypeError as error:
+        raise TypeError(f"{table.label(j)} of X is categorical, but {error}") from None
+
+
+def _distinct(column: NDArray[Any] | Factor) -> NDArray[Any]:
     """Sorted distinct values of a column, missing ones left out."""
-    if column.dtype.kind != "O":
+    if not isinstance(column, Factor):
         values = np.unique(column)
         return np.asarray(values[~np.isnan(values)])
-    try:
-        seen = [value for value in set(column) if not is_missing(value)]
-    except TypeError as error:
-        raise TypeError(f"{label} of X is categorical, but {error}") from None
+    seen = list(column.values)
     try:
         seen.sort()
     except TypeError:
@@ -249,28 +255,26 @@ def _distinct(column: NDArray[Any], label: str) -> NDArray[Any]:
     return np.fromiter(seen, dtype=object, count=len(seen))
 
 
-def _codes(column: NDArray[Any], values: NDArray[Any], label: str) -> NDArray[Any]:
+def _codes(column: NDArray[Any] | Factor, values: NDArray[Any], label: str) -> NDArray[Any]:
     """Position in `values` of every element of a column, shape (n,); -1 if not there.
 
     A column that had no value in training has nothing but missing values, which are NaN.
     """
-    if column.dtype.kind != "O":
+    if not isinstance(column, Factor):
         infinite = np.isinf(column)
         if infinite.any():
             row = int(np.argmax(infinite))
             raise _infinity(label, row, column[row])
     if values.size == 0:
-        return np.full(column.shape[0], np.nan, dtype=np.float32)
+        n_rows = len(column.codes if isinstance(column, Factor) else column)
+        return np.full(n_rows, np.nan, dtype=np.float32)
+    if isinstance(column, Factor):
+        return column.look_up(values.tolist())
+    if values.dtype.kind not in "biuf":
+        return Factor.of_objects(column.tolist()).look_up(values.tolist())
+    at = np.minimum(np.searchsorted(values, column), values.shape[0] - 1)
     smallest = np.min_scalar_type(-values.shape[0])
-    if column.dtype.kind != "O" and values.dtype.kind in "biuf":
-        at = np.minimum(np.searchsorted(values, column), values.shape[0] - 1)
-        return np.where(values[at] == column, at, -1).astype(smallest)
-    code = {value: k for k, value in enumerate(values.tolist())}
-    try:
-        # NaN equals nothing and None is never known, so that missing falls out as unknown.
-        return np.array([code.get(value, -1) for value in column.tolist()], dtype=smallest)
-    except TypeError as error:
-        raise TypeError(f"{label} of X is categorical, but {error}") from None
+    return np.where(values[at] == column, at, -1).astype(smallest)
 
 
 def _numbers(column: NDArray[Any], label: str) -> NDArray[Any]:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from narwhals.stable.v2.dependencies import is_polars_lazyframe
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_array
 
+from cqrf.data.factors import Factor
 from cqrf.data.sparse import check_sparse
-from cqrf.support.checks import frame_library, unmask
+from cqrf.support.checks import unmask
+from cqrf.support.dataframes import Frame, open_frame, row_labels
+
+# Up to here a loop over the rows takes less time than any library's way to begin.
+_FEW_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +38,8 @@ class Table:
     column : callable
         ``column(j)`` has shape (n,): booleans, integers or floats with NaN for missing, or
         objects.
+    category : callable
+        ``category(j)`` is the same for a column of categories: numbers, or else a `Factor`.
     matrix : ndarray of shape (n, p), optional
         All columns at once, where they are numbers in one array.
     compressed : csc_array or csc_matrix of shape (n, p), optional
@@ -42,6 +51,7 @@ class Table:
     names: list[Any] | None
     text_columns: list[int]
     column: Callable[[int], NDArray[Any]]
+    category: Callable[[int], NDArray[Any] | Factor]
     matrix: NDArray[Any] | None = None
     compressed: Any = None
 
@@ -83,10 +93,9 @@ def open_table(X: Any) -> Table:
         return X
     if is_plain(X):
         return _of_matrix(X)
-    library = frame_library(X)
-    if library is not None:
-        _refuse_empty(X.shape)
-        return _open_pandas(X) if library == "pandas" else _open_polars(X)
+    frame = open_frame(X)
+    if frame is not None:
+        return _of_frame(frame)
     return _open_sparse(X) if sparse.issparse(X) else _open_array(X)
 
 
@@ -100,6 +109,56 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
     if any(step % array.dtype.itemsize for step in array.strides):
         return array.copy()
     return array
+
+
+def labelled(values: ArrayLike, *, like: Any, columns: Sequence[str]) -> Any:
+    """Make answers a frame of the library that the questions came from.
+
+    Parameters
+    ----------
+    values : array-like of shape (m,) or (m, q)
+        One row for every row of `like`.
+    like : data frame of m rows
+        From any library. The labels of the rows of a pandas frame are kept.
+    columns : sequence of str, length q
+        Names of the columns: one, where `values` is one-dimensional.
+
+    Returns
+    -------
+    data frame of shape (m, q)
+
+    Raises
+    ------
+    TypeError
+        If `like` is not a data frame.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> labelled([[1.0, 2.0]], like=pd.DataFrame({"x": [0]}, index=["a"]), columns=["q0.1", "q0.5"])
+       q0.1  q0.5
+    a   1.0   2.0
+    """
+    frame = open_frame(like)
+    if frame is None:
+        raise TypeError(
+            "answers are labelled where X is a data frame (pandas, polars, PyArrow, ...); received "
+            f"{type(like).__module__}.{type(like).__qualname__}"
+        )
+    table = np.asarray(values)
+    table = table[:, None] if table.ndim == 1 else table
+    shape = (frame.shape[0], len(columns))
+    if table.shape != shape or len(set(columns)) != len(columns):
+        raise ValueError(
+            f"values must have shape {shape}, for the rows of X and the columns {list(columns)}, "
+            f"which must differ; received an array of shape {table.shape}"
+        )
+    backend = frame.columns[0].implementation
+    answer = nw.from_numpy(table, schema=list(columns), backend=backend).to_native()
+    index = row_labels(like)
+    if index is not None:
+        answer.index = index
+    return answer
 
 
 def _refuse_empty(shape: tuple[int, ...]) -> None:
@@ -118,12 +177,13 @@ def _of_matrix(array: NDArray[Any], *, numeric: bool = True) -> Table:
         names=None,
         text_columns=[],
         column=lambda j: array[:, j],
+        category=lambda j: array[:, j] if numeric else Factor.of_objects(array[:, j].tolist()),
         matrix=array if numeric else None,
     )
 
 
 def _open_array(X: Any) -> Table:
-    if type(X).__module__.startswith("polars") and type(X).__name__ == "LazyFrame":
+    if is_polars_lazyframe(X):
         raise TypeError("X is a polars LazyFrame; pass X.collect()")
     X = unmask(X)
     array = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
@@ -169,65 +229,73 @@ def _open_sparse(X: Any) -> Table:
         names=None,
         text_columns=[],
         column=column,
+        category=column,
         compressed=compressed,
     )
 
 
-def _open_pandas(X: Any) -> Table:
-    # The kind of an extension dtype is that of its elements: O for category and string.
-    dtypes = list(X.dtypes)
-    kinds = [dtype.kind for dtype in dtypes]
+def _of_frame(frame: Frame) -> Table:
+    _refuse_empty(frame.shape)
+    series = frame.columns
+    is_text = [_is_text(each) for each in series]
+
+    def holds_objects(j: int) -> bool:
+        return is_text[j] or series[j].dtype == nw.Object
 
     def column(j: int) -> NDArray[Any]:
-        series, dtype, kind = X.iloc[:, j], dtypes[j], kinds[j]
-        if kind == "O":
-            return np.asarray(series, dtype=object)
-        if kind not in "biuf":
-            raise _refuse_dtype(f"column {X.columns[j]!r}", dtype, kind)
-        if isinstance(dtype, np.dtype):
-            return np.asarray(series)
-        plain = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}[kind]
-        plain = getattr(dtype, "numpy_dtype", plain)
-        if series.isna().any():
-            plain = plain if kind == "f" else np.float64
-            return np.asarray(series.to_numpy(dtype=plain, na_value=np.nan))
-        return np.asarray(series.to_numpy(dtype=plain))
+        if holds_objects(j):
+            return np.fromiter(series[j].to_list(), dtype=object, count=frame.shape[0])
+        return _numbers(series[j], f"column {frame.names[j]!r}")
+
+    # Kept: fit asks for the values, and then for their codes.
+    @cache
+    def factor(j: int) -> Factor:
+        if frame.shape[0] <= _FEW_ROWS:
+            return Factor.of_objects(series[j].to_list())
+        return Factor.of_series(series[j])
 
     return Table(
-        n_rows=X.shape[0],
-        n_features=X.shape[1],
-        names=list(X.columns),
-        text_columns=[j for j, kind in enumerate(kinds) if kind == "O"],
+        n_rows=frame.shape[0],
+        n_features=frame.shape[1],
+        names=frame.names,
+        text_columns=[j for j, each in enumerate(is_text) if each],
         column=column,
+        category=lambda j: factor(j) if holds_objects(j) else column(j),
     )
 
 
-def _open_polars(X: Any) -> Table:
-    # By name, so that polars need not be imported, nor installed.
-    dtypes = [dtype.base_type().__name__ for dtype in X.dtypes]
-    texts = ("Categorical", "Enum", "String")
-
-    def column(j: int) -> NDArray[Any]:
-        series = X.to_series(j)
-        if dtypes[j] in (*texts, "Object"):
-            return np.fromiter(series.to_list(), dtype=object, count=X.shape[0])
-        if series.dtype.is_integer() or dtypes[j] in ("Float32", "Float64"):
-            return np.asarray(series.to_numpy())
-        if series.dtype.is_numeric() or dtypes[j] in ("Boolean", "Null"):
-            return np.asarray(series.cast(sys.modules["polars"].Float64).to_numpy())
-        raise _refuse_dtype(f"column {X.columns[j]!r}", series.dtype, "")
-
-    return Table(
-        n_rows=X.shape[0],
-        n_features=X.shape[1],
-        names=list(X.columns),
-        text_columns=[j for j, name in enumerate(dtypes) if name in texts],
-        column=column,
-    )
+def _is_text(series: nw.Series[Any]) -> bool:
+    """Whether a series holds categories by its type."""
+    if series.implementation.is_pandas_like():
+        # The kind of an extension dtype is that of its elements: O for category and string, and
+        # for the objects in which text lies as well.
+        return bool(series.to_native().dtype.kind == "O")
+    return series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
 
-def _refuse_dtype(label: str, dtype: object, kind: str) -> ValueError:
-    if kind == "c":
+def _numbers(series: nw.Series[Any], label: str) -> NDArray[Any]:
+    """Read a series of numbers, where they lie if they lie in an array; missing ones are NaN."""
+    values: NDArray[Any] = series.to_numpy()
+    if values.dtype.kind == "O":
+        # Decimals, booleans of which some are missing, a column of nothing.
+        dtype = series.dtype
+        if dtype.is_numeric() or dtype == nw.Boolean or series.is_null().all():
+            values = _as_floats(series)
+    if values.dtype.kind not in "biuf" or values.ndim != 1:
+        raise _refuse_dtype(label, series.to_native())
+    return values
+
+
+def _as_floats(series: nw.Series[Any]) -> NDArray[np.float64]:
+    if series.implementation.is_pandas_like():
+        floats: NDArray[np.float64] = series.to_native().to_numpy(dtype=np.float64, na_value=np.nan)
+        return floats
+    return series.cast(nw.Float64).to_numpy()
+
+
+def _refuse_dtype(label: str, series: Any) -> ValueError:
+    dtype = series.dtype if hasattr(series, "dtype") else series.type
+    if getattr(dtype, "kind", "") == "c":
         return ValueError(f"Complex data not supported: {label} of X has dtype {dtype}")
     return ValueError(
         f"{label} of X has dtype {dtype}, which is neither a number nor a category; "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cqrf.support.checks import frame_library
+from cqrf.support.dataframes import open_frame
 
 # Names of columns are short; a file that says otherwise is no model of ours.
 MAX_LENGTH = 200
@@ -79,10 +79,11 @@ class OutcomeLabels:
         if isinstance(y, np.ndarray) and y.dtype.names is not None:
             by_kind = {y.dtype[name].kind == "b": name for name in y.dtype.names}
             return cls(_name(by_kind.get(False)), _name(by_kind.get(True)))
-        if frame_library(y) is not None:
-            columns = list(y.columns)
-            times = [name for name in columns if name != "event"]
-            return cls(_name(times[0]) if times else None, "event" if "event" in columns else None)
+        frame = open_frame(y)
+        if frame is not None:
+            times = [name for name in frame.names if name != "event"]
+            event = "event" if "event" in frame.names else None
+            return cls(_name(times[0]) if times else None, event)
         return cls(_name(getattr(y, "name", None)), _name(getattr(event, "name", None)))
 
 

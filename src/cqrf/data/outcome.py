@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf import _engine
-from cqrf.support.checks import check_choice, check_same_rows, check_vector, frame_library
+from cqrf.support.checks import check_choice, check_same_rows, check_vector
+from cqrf.support.dataframes import open_frame
 from cqrf.support.records import Record
 
 
@@ -23,9 +24,8 @@ def parse_outcome(
     ----------
     y : structured array, frame or array-like of shape (n,)
         One of: a structured array with one boolean and one numeric field, in either order;
-        times, with `event` beside them; a pandas or polars frame with the two columns
-        ``event`` and ``time`` (or ``duration``); plain numbers, which means that nothing is
-        censored.
+        times, with `event` beside them; a frame of any library with the two columns ``event``
+        and ``time`` (or ``duration``); plain numbers, which means that nothing is censored.
     event : array-like of shape (n,), optional
         True or 1 where the event was seen, False or 0 where the row is censored.
 
@@ -67,14 +67,16 @@ def _split_pair(y: Any) -> tuple[Any, Any] | None:
                 f"its fields are {y.dtype.descr}. Surv.from_arrays(event, time) builds one."
             )
         return y[numbers[0]], y[booleans[0]]
-    if frame_library(y) is not None and y.shape[1] != 1:
-        columns = list(y.columns)
+    frame = open_frame(y)
+    if frame is not None and frame.shape[1] != 1:
+        names = frame.names
         for name in ("time", "duration"):
-            if len(columns) == 2 and set(columns) == {"event", name}:
-                return y[name], y["event"]
+            if len(names) == 2 and set(names) == {"event", name}:
+                at = names.index(name)
+                return frame.columns[at].to_native(), frame.columns[1 - at].to_native()
         raise ValueError(
             "y as a frame must have the two columns 'event' and 'time' (or 'duration'); "
-            f"its columns are {columns}. Surv.from_dataframe(event, time, data) names others."
+            f"its columns are {names}. Surv.from_dataframe(event, time, data) names others."
         )
     return None
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.outcome import check_event, check_time
-from cqrf.support.checks import check_same_rows, frame_library
+from cqrf.support.checks import check_same_rows
+from cqrf.support.dataframes import open_frame
 
 
 class Surv:
@@ -67,23 +68,24 @@ class Surv:
         ----------
         event, time : str
             Names of the columns; the fields of the result bear the same names.
-        data : pandas.DataFrame or polars.DataFrame
-            Frame of n rows.
+        data : data frame
+            Of n rows, from any library: pandas, polars, PyArrow, ...
 
         Returns
         -------
         ndarray of shape (n,), structured
             See `from_arrays`.
         """
-        if frame_library(data) is None:
+        frame = open_frame(data)
+        if frame is None:
             raise TypeError(
-                "data must be a pandas or polars DataFrame; received "
+                "data must be a data frame (pandas, polars, PyArrow, ...); received "
                 f"{type(data).__module__}.{type(data).__qualname__}"
             )
         for argument, column in (("event", event), ("time", time)):
-            if column not in data.columns:
+            if column not in frame.names:
                 raise ValueError(
-                    f"{argument}={column!r} is not a column of data; "
-                    f"its columns are {list(data.columns)}"
+                    f"{argument}={column!r} is not a column of data; its columns are {frame.names}"
                 )
-        return Surv.from_arrays(data[event], data[time], str(event), str(time))
+        events, times = (frame.columns[frame.names.index(name)] for name in (event, time))
+        return Surv.from_arrays(events.to_native(), times.to_native(), str(event), str(time))

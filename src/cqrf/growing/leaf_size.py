@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.outcome import Target
-from cqrf.growing.grow import GrowOptions, in_batches, make_grower
+from cqrf.growing.grow import in_batches, make_grower
+from cqrf.growing.options import GrowOptions
 
 # Fewer rows leave too few out of a tree to tell one size from another; then nodes are split that
 # have enough rows for a curve.

@@ -1,4 +1,4 @@
-"""The trees of a forest as arrays, and the members of their leaves in as few bytes as tell them."""
+"""The grown trees as flat arrays; the members of their leaves are stored in few bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def counts_are_smaller(n_leaves: int, n_members: int, n_rows: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The members of all leaves, in two bytes each and what else tells their ranks.
+    """The members of all leaves, stored in two to four bytes each.
 
     Attributes
     ----------

@@ -32,11 +32,11 @@ from cqrf.solving.estimation import Estimation
 
 Array = NDArray[np.float64]
 
-# Weights are taken from the middle of so many classes of levels.
+# Levels are divided into so many classes. A row's weight is computed once per class, at its middle.
 _CLASSES = 200
-# A row stands for no more than twenty: beyond, one row would decide.
+# G is not taken to be smaller than this: no row counts as more than twenty, and none decides alone.
 _LEAST_CENSORING = 0.05
-# Of products of some thousand factors.
+# Rounding error of a product of some thousand factors.
 _ROUNDING = 1e-12
 
 
@@ -134,6 +134,6 @@ def _risk_sets(
     at_risk = np.empty(len(at))
     for index in np.unique(classes):
         those = classes == index
-        # One class after the other: the weights are by far the largest array, and never copied.
+        # One class at a time, because a copy of all weights would be large.
         at_risk[those] = np.cumsum(weight[order[::-1], index])[::-1][at[those]]
     return weight[order[at], classes], at_risk, at_risk / (len(level) - at)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cqrf.data.outcome import Target
 from cqrf.model.distribution import Distribution
-from cqrf.support.checks import frame_library
+from cqrf.support.dataframes import open_frame
 from cqrf.support.html import page, table
 
 # Rows of training data that are printed.
@@ -181,7 +181,7 @@ def explain(distribution: Distribution, levels: NDArray[np.float64]) -> Explanat
 
 def one_row(x: Any) -> Any:
     """Make a table of one row out of a vector, a pandas Series, or a table of one row."""
-    if frame_library(x) is not None:
+    if open_frame(x) is not None:
         return x
     if hasattr(x, "to_frame") and hasattr(x, "index"):
         # A row of a frame: as a column of its own it would lose the names of its entries.

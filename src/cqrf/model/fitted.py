@@ -13,8 +13,8 @@ from cqrf.data.binning import Binner
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.labels import OutcomeLabels
 from cqrf.data.outcome import Target
-from cqrf.growing.grow import GrowOptions
 from cqrf.growing.leaf_size import LeafSizePath
+from cqrf.growing.options import GrowOptions
 from cqrf.growing.trees import Trees
 from cqrf.metrics.horizon import auto_horizon
 from cqrf.model.conformal import Calibration

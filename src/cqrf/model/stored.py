@@ -13,8 +13,8 @@ from cqrf import _engine
 from cqrf.data.binning import Binner
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.outcome import Target
-from cqrf.growing.grow import GrowOptions, pool_size
 from cqrf.growing.leaf_size import LeafSizePath
+from cqrf.growing.options import GrowOptions, pool_size
 from cqrf.growing.trees import Trees
 from cqrf.model.conformal import Calibration
 from cqrf.model.fitted import FittedModel

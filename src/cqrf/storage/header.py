@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cqrf.data.features import FeatureEncoder
 from cqrf.data.labels import OutcomeLabels
-from cqrf.growing.grow import CRITERIA, MOST_CUTS, GrowOptions, pool_size
+from cqrf.growing.options import CRITERIA, MOST_CUTS, GrowOptions, pool_size
 from cqrf.storage.container import require, require_known
 from cqrf.support.checks import check_quantiles
 

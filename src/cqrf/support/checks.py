@@ -7,7 +7,6 @@ value received, and returns the argument in the form the rest of the library use
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -17,6 +16,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
+
+from cqrf.support.dataframes import open_series, row_labels
 
 T = TypeVar("T")
 
@@ -262,7 +263,7 @@ def check_vector(name: str, values: object) -> NDArray[Any]:
     name : str
         Name of the argument, for the message.
     values : array-like of shape (n,) or (n, 1)
-        List, ndarray, pandas or polars Series. A column is flattened with scikit-learn's
+        List, ndarray, series of any library. A column is flattened with scikit-learn's
         ``DataConversionWarning``. Missing values (None, NaN, pandas' NA, polars' null,
         masked) become NaN.
 
@@ -271,7 +272,8 @@ def check_vector(name: str, values: object) -> NDArray[Any]:
     ndarray of shape (n,)
         Booleans, integers or floats; a view of the input where no conversion was needed.
     """
-    array = np.asarray(unmask(values))
+    series = open_series(values)
+    array = np.asarray(unmask(values)) if series is None else series.to_numpy()
     if array.ndim == 2 and array.shape[1] == 1:
         warnings.warn(
             f"A column-vector {name} was passed when a 1d array was expected. Please change "
@@ -367,28 +369,6 @@ def is_missing(value: object) -> bool:
     return type(value).__name__ in _MISSING_TYPES
 
 
-def frame_library(data: object) -> Literal["pandas", "polars"] | None:
-    """Say whose DataFrame `data` is, without importing either library.
-
-    Parameters
-    ----------
-    data : object
-        Anything.
-
-    Returns
-    -------
-    "pandas", "polars" or None
-        None when `data` is not a DataFrame.
-    """
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(data, pandas.DataFrame):
-        return "pandas"
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(data, polars.DataFrame):
-        return "polars"
-    return None
-
-
 def check_same_rows(**tables: object) -> None:
     """Refuse pandas objects whose labels say that their rows belong together in another way.
 
@@ -400,15 +380,12 @@ def check_same_rows(**tables: object) -> None:
     ----------
     **tables : DataFrame, Series, or anything else
         By their names, for the message; the first one from pandas is what the others are compared
-        with. What is not from pandas has no labels.
+        with. What is not from pandas, or a library like it, has no labels.
     """
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
-        return
     labelled = [
-        (name, table.index)
-        for name, table in tables.items()
-        if isinstance(table, pandas.DataFrame | pandas.Series)
+        (name, index)
+        for name, index in ((name, row_labels(table)) for name, table in tables.items())
+        if index is not None
     ]
     for name, index in labelled[1:]:
         first_name, first = labelled[0]
