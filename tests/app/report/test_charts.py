@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cqrf.app.report.charts import Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent, plus_minus
-from cqrf.app.report.parts import CellTable, Figure
+from cqrf.app.report.parts import CaptionedChart, CellTable
 from cqrf.support.words import TIMES, VALUES
 
 FINITE = st.floats(-1e12, 1e12)
@@ -116,7 +116,7 @@ class TestChart:
 
     def test_a_figure_has_its_table_and_escapes_all(self):
         table = CellTable("<numbers>", ["<h>"], [["<cell>"]])
-        html = Figure(self.chart(), "<caption>", table).html()
+        html = CaptionedChart(self.chart(), "<caption>", table).html()
         for word in ("h", "cell", "caption", "numbers"):
             assert f"<{word}>" not in html
             assert f"&lt;{word}&gt;" in html

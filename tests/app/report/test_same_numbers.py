@@ -14,7 +14,7 @@ from cqrf.app.report.feature_chapters import (
 )
 from cqrf.app.report.fit_chapter import fit_chapter, leaf_chapter
 from cqrf.app.report.numerals import NOTHING, number, percent
-from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Headed
+from cqrf.app.report.parts import CaptionedChart, CellTable, Chapter, ChartGrid, Headed
 from cqrf.app.report.subject import Subject
 from cqrf.datasets import load_congress
 from cqrf.plot import (
@@ -47,11 +47,11 @@ def tables(part):
     match part:
         case Chapter():
             return [table for piece in part.parts for table in tables(piece)]
-        case Figures():
-            return [table for figure in part.figures for table in tables(figure)]
+        case ChartGrid():
+            return [table for chart in part.charts for table in tables(chart)]
         case Headed():
-            return tables(part.figure)
-        case Figure():
+            return tables(part.chart)
+        case CaptionedChart():
             return [] if part.table is None else [part.table]
         case CellTable():
             return [part]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cqrf.app.explore.controls import Control, make_controls, read_row
 from cqrf.app.report.markup import Markup, asset, document
 from cqrf.app.report.numerals import bounded
-from cqrf.app.report.parts import CellTable, Figure
+from cqrf.app.report.parts import CaptionedChart, CellTable
 from cqrf.app.report.predictions import encoded_law
 from cqrf.app.report.row_chapter import curve_chart, time_range
 from cqrf.app.report.subject import SHOWN
@@ -145,7 +145,7 @@ class Explorer:
             "data do not reach further."
         )
         return {
-            "figure": Figure(chart, caption, table).html(),
+            "figure": CaptionedChart(chart, caption, table).html(),
             "tiles": [
                 {"name": words.row_tile.format(self.name, f"{level:.0%}"), "value": text}
                 for level, text in zip(SHOWN, times[:3], strict=True)

@@ -9,10 +9,10 @@ import numpy as np
 from cqrf.app.report.charts import Axis, Chart
 from cqrf.app.report.numerals import NOTHING, bounded, number, percent
 from cqrf.app.report.parts import (
+    CaptionedChart,
     CellTable,
     Chapter,
-    Figure,
-    Figures,
+    ChartGrid,
     FoldedTable,
     Paragraph,
     Part,
@@ -40,7 +40,7 @@ def data_chapter(subject: Subject) -> Chapter:
     parts: list[Part] = [
         Tiles(facts),
         Paragraph(words.one_bound.format(subject.time_name)),
-        Figures([_over_time(subject), _kaplan_meier(subject)]),
+        ChartGrid([_over_time(subject), _kaplan_meier(subject)]),
     ]
     if missing.any():
         parts.append(_missing(subject, missing))
@@ -64,7 +64,7 @@ def _median(subject: Subject) -> str:
     return bounded(float(bound[0]), not np.isnan(marked[0]), subject.words)
 
 
-def _over_time(subject: Subject) -> Figure:
+def _over_time(subject: Subject) -> CaptionedChart:
     """Rows with an event and censored ones, stacked, along time."""
     time, event, words = subject.time, subject.event, subject.words
     edges = np.linspace(time.min(), time.max(), _BINS + 1)
@@ -89,10 +89,10 @@ def _over_time(subject: Subject) -> Figure:
         rows.append((span, str(a), str(b), share))
     head = (subject.time_name, words.events, words.censored, words.share_censored)
     table = CellTable(f"Numbers: rows by {subject.time_name}", head, rows)
-    return Figure(chart, words.rows_caption, table)
+    return CaptionedChart(chart, words.rows_caption, table)
 
 
-def _kaplan_meier(subject: Subject) -> Figure:
+def _kaplan_meier(subject: Subject) -> CaptionedChart:
     """Kaplan-Meier curves of the event and of the censoring."""
     times, survival, censoring = subject.marginal
     words = subject.words
@@ -119,14 +119,14 @@ def _kaplan_meier(subject: Subject) -> Figure:
         (subject.time_name, words.event_curve, words.censoring_curve),
         [(number(times[k]), percent(survival[k]), percent(censoring[k])) for k in picks],
     )
-    return Figure(
+    return CaptionedChart(
         chart,
         f"Kaplan-Meier curves of all rows together. {words.curves_caption}",
         table,
     )
 
 
-def _missing(subject: Subject, missing: np.ndarray) -> Figures:
+def _missing(subject: Subject, missing: np.ndarray) -> ChartGrid:
     word = subject.words.censored
     order = [j for j in np.argsort(-missing, kind="stable") if missing[j] > 0][:20]
     chart = Chart(
@@ -157,7 +157,7 @@ def _missing(subject: Subject, missing: np.ndarray) -> Figures:
         rows,
     )
     caption = "Missing values need no filling in: a tree sends them to the side that fits better."
-    return Figures([Figure(chart, caption, table)])
+    return ChartGrid([CaptionedChart(chart, caption, table)])
 
 
 def _features(subject: Subject, missing: np.ndarray) -> FoldedTable:

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from cqrf.app.report.charts import Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent, plus_minus
-from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Headed, Paragraph, Part
+from cqrf.app.report.parts import (
+    CaptionedChart,
+    CellTable,
+    Chapter,
+    ChartGrid,
+    Headed,
+    Paragraph,
+    Part,
+)
 from cqrf.app.report.predictions import answer_options
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject, level_index
 from cqrf.model.effects import FeatureEffect, feature_effect, spread
@@ -110,7 +118,7 @@ def importance_chapter(subject: Subject, importance: Importance) -> Chapter:
         f"{subject.how_far}, when a feature is shuffled; bars are two standard errors. Features "
         "that say the same thing share their importance."
     )
-    figures = Figures([Figure(chart, caption, table)])
+    figures = ChartGrid([CaptionedChart(chart, caption, table)])
     return Chapter("importance", "Which features matter", [figures])
 
 
@@ -126,7 +134,7 @@ def effects_chapter(subject: Subject, effects: list[CountedEffect]) -> Chapter:
     ]
     reached = [found.effect.quantiles[found.effect.identified] for found in effects]
     y = Axis.around(subject.time_name, np.concatenate([*reached, []]), zero=not subject.left)
-    parts.append(Figures([_draw(subject, y, found) for found in effects if len(found.counts)]))
+    parts.append(ChartGrid([_draw(subject, y, found) for found in effects if len(found.counts)]))
     if subject.p > _MAX_DRAWN:
         parts.append(Paragraph(f"The {_MAX_DRAWN} most important of {subject.p} are shown."))
     return Chapter("effects", "What each feature does", parts)
@@ -165,7 +173,7 @@ def _draw(subject: Subject, y: Axis, found: CountedEffect) -> Headed:
     caption = ""
     if not effect.identified.all():
         caption = f"Where a line or a point is missing, it lies {_bound(subject, effect)}."
-    return Headed(effect.name, Figure(chart, caption, table))
+    return Headed(effect.name, CaptionedChart(chart, caption, table))
 
 
 def _draw_categories(subject: Subject, y: Axis, effect: FeatureEffect, cells: list[str]) -> Chart:

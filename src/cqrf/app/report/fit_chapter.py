@@ -7,7 +7,15 @@ import numpy as np
 from cqrf.app.report.charts import GREY, Axis, Chart
 from cqrf.app.report.comparison import Rival, Scores
 from cqrf.app.report.numerals import NOTHING, number, percent, plus_minus
-from cqrf.app.report.parts import CellTable, Chapter, Figure, Figures, Paragraph, Part, Tiles
+from cqrf.app.report.parts import (
+    CaptionedChart,
+    CellTable,
+    Chapter,
+    ChartGrid,
+    Paragraph,
+    Part,
+    Tiles,
+)
 from cqrf.app.report.predictions import MUCH_TRAINED_ON
 from cqrf.app.report.subject import LEVELS, Subject
 from cqrf.support.colours import BLUE, ERROR_BAR, ORANGE, PURPLE
@@ -38,7 +46,9 @@ def fit_chapter(subject: Subject) -> Chapter:
         Paragraph(how),
         Tiles(headline(subject)),
         *_curves(subject),
-        Figures([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
+        ChartGrid(
+            [_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]
+        ),
     ]
     return Chapter("fit", "How good is the fit?", parts)
 
@@ -124,10 +134,12 @@ def leaf_chapter(subject: Subject) -> Chapter:
         f"Nothing was tuned by hand: nodes of {path.best} or more rows are split, the size of "
         "smallest out-of-bag loss."
     )
-    return Chapter("leaves", title, [Paragraph(text), Figures([Figure(chart, caption, table)])])
+    return Chapter(
+        "leaves", title, [Paragraph(text), ChartGrid([CaptionedChart(chart, caption, table)])]
+    )
 
 
-def _loss(subject: Subject) -> Figure:
+def _loss(subject: Subject) -> CaptionedChart:
     scores = subject.scores
     losses = np.concatenate([scores.loss, *(rival.loss for rival in scores.rivals)])
     chart = Chart(
@@ -156,7 +168,7 @@ def _loss(subject: Subject) -> Figure:
         f"where all predictions lie {subject.words.past} there is nothing to lose. "
         + " ".join(_saving(rival, subject.words.past) for rival in scores.rivals)
     )
-    return Figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
 def _saving(rival: Rival, past: str) -> str:
@@ -171,7 +183,7 @@ def _saving(rival: Rival, past: str) -> str:
     )
 
 
-def _calibration(subject: Subject) -> Figure:
+def _calibration(subject: Subject) -> CaptionedChart:
     found = subject.scores.calibration
     chart = Chart(
         subject.words.passed_title,
@@ -196,10 +208,10 @@ def _calibration(subject: Subject) -> Figure:
         f"Calibration, {subject.how_far}: {subject.words.passed_caption} Points on the line are "
         "right; bars are two standard errors. A dash in the table: too few rows are within reach."
     )
-    return Figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
-def _coverage(subject: Subject) -> Figure:
+def _coverage(subject: Subject) -> CaptionedChart:
     found = subject.scores.coverage
     chart = Chart(
         "Coverage of prediction intervals: nominal and observed",
@@ -236,10 +248,10 @@ def _coverage(subject: Subject) -> Figure:
         "two standard errors. Rows whose interval has an end that the data do not reach are left "
         "out; where those are all, there is no point."
     )
-    return Figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
-def _identified(subject: Subject) -> Figure:
+def _identified(subject: Subject) -> CaptionedChart:
     shares = subject.scores.identified
     chart = Chart(
         "Share of rows whose quantile the data identify, by quantile",
@@ -253,4 +265,4 @@ def _identified(subject: Subject) -> Figure:
         f"How far the data reach: a quantile is identified if the row's {subject.words.curve} "
         "comes to its level within the record. Elsewhere only a bound is known."
     )
-    return Figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)

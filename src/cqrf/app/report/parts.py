@@ -1,4 +1,4 @@
-"""What a page is made of: paragraphs, tables, figures, chapters.
+"""What a page is made of: paragraphs, tables, charts, chapters.
 
 They hold texts and charts; the macros in ``templates/parts.html`` say how they are written. A part
 that is put into a template writes itself.
@@ -80,10 +80,10 @@ class FoldedTable(Part):
 
 
 @dataclass(frozen=True)
-class Figure(Part):
+class CaptionedChart(Part):
     """A chart, its legend, its caption and the table behind it."""
 
-    macro: ClassVar = "figure"
+    macro: ClassVar = "captioned_chart"
 
     chart: Chart
     caption: str
@@ -91,22 +91,22 @@ class Figure(Part):
 
 
 @dataclass(frozen=True)
-class Figures(Part):
-    """Figures side by side where there is room."""
+class ChartGrid(Part):
+    """Charts side by side where there is room."""
 
-    macro: ClassVar = "figures"
+    macro: ClassVar = "chart_grid"
 
-    figures: Sequence[Part]
+    charts: Sequence[Part]
 
 
 @dataclass(frozen=True)
 class Headed(Part):
-    """A figure with a heading."""
+    """A chart with a heading."""
 
     macro: ClassVar = "headed"
 
     heading: str
-    figure: Figure
+    chart: CaptionedChart
 
 
 @dataclass(frozen=True)

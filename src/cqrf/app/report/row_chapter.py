@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cqrf.app.report.charts import GREY, Axis, Chart
 from cqrf.app.report.numerals import bounded, number, percent
-from cqrf.app.report.parts import CellTable, Chapter, Figure, Paragraph, Part
+from cqrf.app.report.parts import CaptionedChart, CellTable, Chapter, Paragraph, Part
 from cqrf.app.report.predictions import encoded_law
 from cqrf.app.report.subject import COLOURS, SHOWN, Subject, level_index
 from cqrf.model.explain import outcomes_by_row
@@ -162,7 +162,7 @@ class RowView(Part):
 
     heading: str
     features: str
-    figure: Figure
+    chart: CaptionedChart
     table: CellTable
 
 
@@ -201,7 +201,7 @@ def _row(subject: Subject, portrait: Portrait) -> RowView:
     )
     own = "; ".join(f"{subject.names[j]} {subject.cell(j, subject.matrix[i, j])}" for j in features)
     caption = f"Predicted {subject.time_name}: {times}. Observed: {outcome}."
-    return RowView(f"Row {i + 1}", own, Figure(chart, caption), table)
+    return RowView(f"Row {i + 1}", own, CaptionedChart(chart, caption), table)
 
 
 def _by_importance(subject: Subject) -> list[int]:
