@@ -147,7 +147,11 @@ def better_half(case: Case) -> Array:
     drawn = np.zeros((n, case.trees), dtype=bool)
     for tree in range(case.trees):
         counts = _engine.sample_counts(
-            forest.trees_.seed, tree, n, forest._options.n_draws, forest._options.replace
+            forest.trees_.seed,
+            tree,
+            n,
+            forest.model_.options.n_draws,
+            forest.model_.options.replace,
         )
         drawn[forest.target_.order, tree] = counts > 0
     errors = np.empty(case.trees)

@@ -337,7 +337,7 @@ def figure(results: Results) -> Any:
         ("little bags: true quantile", 0.95, lambda m: m.truth.mean(axis=1)),
         ("little bags: forest's mean", 0.95, lambda m: m.expectation.mean(axis=1)),
     ]
-    colors = dict(zip(("AFT 1-D", "sine 1-D", "AFT 5-D", "manifold 5-D"), COLORS, strict=True))
+    colours = dict(zip(("AFT 1-D", "sine 1-D", "AFT 5-D", "manifold 5-D"), COLOURS, strict=True))
     drawing = Figure(figsize=(10, 6.4), layout="constrained")
     axes = drawing.subplots(2, 3, sharex=True)
     for ax, (title, nominal, values) in zip(axes.T.ravel(), panels, strict=True):
@@ -353,7 +353,7 @@ def figure(results: Results) -> Any:
                 at,
                 [run.mean() for run in runs],
                 error,
-                color=colors[setting.model],
+                color=colours[setting.model],
                 marker="o" if half else "s",
                 markerfacecolor="white" if half else None,
                 linestyle="--" if half else "-",
@@ -377,7 +377,7 @@ def figure(results: Results) -> Any:
 
 
 # Okabe and Ito's, which most colour-blind readers can tell apart.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
 def main() -> None:

@@ -66,10 +66,11 @@ def replicate(setting: Setting, seed: int) -> dict[str, Array]:
         GROUPED_TREES, ci_group_size=GROUP_SIZE, min_samples_leaf=setting.leaf, random_state=seed
     ).fit(data.X, data.time, data.event)
     answers, std = forest.predict(X, LEVELS, return_std=True)
-    bags = LittleBags(forest._estimation(X), GROUP_SIZE, N_GROUPS)
+    bags = LittleBags(forest.distribution(X).estimation, GROUP_SIZE, N_GROUPS)
     sigma = bags._level_std(answers)
     window = 0.05
-    slope = 2 * window / (bags._quantiles(LEVELS + window)[0] - bags._quantiles(LEVELS - window)[0])
+    below, above = (forest.predict(X, LEVELS + shift) for shift in (-window, window))
+    slope = 2 * window / (above - below)
     shifted = np.stack(bags._shifted(LEVELS, answers, Z), axis=-1)
     chosen = [forest.predict_quantile_interval(X, level, CONFIDENCE) for level in LEVELS]
     return {
@@ -91,7 +92,7 @@ def inverted(setting: Setting, seed: int, expected: Array) -> NDArray[np.bool_]:
     forest = CensoredQuantileForest(
         GROUPED_TREES, ci_group_size=GROUP_SIZE, min_samples_leaf=setting.leaf, random_state=seed
     ).fit(data.X, data.time, data.event)
-    bags = LittleBags(forest._estimation(X), GROUP_SIZE, N_GROUPS)
+    bags = LittleBags(forest.distribution(X).estimation, GROUP_SIZE, N_GROUPS)
     sigma = bags._level_std(expected)
     survival = np.stack(
         [forest.predict_survival_function(X[[i]], row)[0] for i, row in enumerate(expected)]

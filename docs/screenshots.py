@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browser import close_browser, open_browser  # noqa: E402
 
 from cqrf import CensoredQuantileForest  # noqa: E402
-from cqrf.app.explore.page import Explorer  # noqa: E402
+from cqrf.app.explore.explorer import Explorer  # noqa: E402
 from cqrf.app.explore.server import ExploreServer  # noqa: E402
 from cqrf.datasets import load_congress  # noqa: E402
 

@@ -14,5 +14,7 @@ forest.fit(data.X[~new], data.time[~new], data.event[~new])
 
 # In a notebook, `forest` and `explanation` as the last line of a cell show these.
 explanation = forest.explain(data.X[new])
-(folder() / "summary.html").write_text(summary_html(forest) + "\n")
+(folder() / "summary.html").write_text(
+    summary_html(forest.model_, "CensoredQuantileForest, fitted") + "\n"
+)
 (folder() / "explanation.html").write_text(explanation._repr_html_() + "\n")

@@ -77,7 +77,7 @@ def shares_of_fit(method: str, count: bool, **setting: int) -> Figures:
         # Distinct rows of a bootstrap sample, or the part that is drawn by default.
         in_bag = 1 - np.exp(-1) if forest.bootstrap else 0.9
         figures["visits"] = in_bag * visits(forest, data.X)
-        figures["features"] = forest._options.max_features
+        figures["features"] = forest.model_.options.max_features
     return figures
 
 
@@ -125,7 +125,7 @@ def shares_of_predict(rows: int, repeats: int, **setting: int) -> Figures:
     members = sum(int(sizes[tree][asked[:, tree]].sum()) for tree in range(chosen.trees))
     return {
         "whole": seconds(lambda: forest.predict(X, list(QUANTILES))),
-        "checks and binning": seconds(lambda: forest._estimation(X)),
+        "checks and binning": seconds(lambda: forest.model_.binner.bin(forest.encode(X), None, 1)),
         "checks, binning and leaves": seconds(lambda: forest.apply(X)),
         "members": members,
         "leaves": sum(len(each) for each in sizes),

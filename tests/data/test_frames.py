@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 import cqrf.forest
 from cqrf import CensoredQuantileForest
-from cqrf.data.frames import labelled, with_value
+from cqrf.data.frames import labelled
 from cqrf.support.dataframes import open_frame
 
 NAN = np.nan
@@ -338,18 +338,3 @@ class TestLabelled:
             ValueError, match=r"values must have shape \(3, \d\).*received .* shape"
         ):
             labelled(values, like=pd.DataFrame(dict(self.ROWS)), columns=columns)
-
-
-class TestWithValue:
-    @pytest.mark.parametrize("library", [pd, pl, arrow])
-    @pytest.mark.parametrize("value", [7, 0.5, "new", True])
-    def test_one_column_is_replaced(self, library, value):
-        X = library.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
-        for column, other in ((0, ["z", "x"]), (1, [3, 1])):
-            answer = with_value(X, np.array([2, 0]), column, value)
-            assert type(answer) is type(X)
-            frame = open_frame(answer)
-            assert frame.names == ["a", "b"]
-            assert frame.columns[column].to_list() == [value, value]
-            assert frame.columns[1 - column].to_list() == other
-        assert open_frame(X).columns[0].to_list() == [1, 2, 3]

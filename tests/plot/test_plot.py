@@ -262,23 +262,40 @@ class TestSurvivalCurves:
 
 class TestFan:
     @pytest.mark.parametrize("container", [lambda f: f, pl.from_pandas, pa.Table.from_pandas])
-    def test_it_is_the_partial_dependence(self, forest, container):
+    def test_it_draws_the_effect_of_the_feature(self, forest, container):
         rows = container(X[:7])
         display = QuantileFanDisplay.from_estimator(forest, rows, "age", quantiles=[0.9, 0.5, 0.1])
-        np.testing.assert_array_equal(display.values, np.unique(X[:7]["age"]))
-        np.testing.assert_array_equal(display.quantiles, [0.1, 0.5, 0.9])
-        for k, value in enumerate(display.values):
-            expected = forest.predict(X[:7].assign(age=value), [0.1, 0.5, 0.9]).mean(axis=0)
-            np.testing.assert_allclose(display.predicted[k], expected, rtol=1e-12)
-        np.testing.assert_array_equal(display.lines_[1].get_ydata(), display.predicted[:, 1])
+        effect = display.effect
+        np.testing.assert_array_equal(effect.values, np.unique(X[:7]["age"]))
+        np.testing.assert_array_equal(effect.levels, [0.1, 0.5, 0.9])
+        for k, value in enumerate(effect.values):
+            mean = forest.predict_survival_function(
+                X[:7].assign(age=value), effect.quantiles[k, [0, 1]]
+            ).mean(axis=0)
+            # The curve jumps, by less than this, across its level.
+            np.testing.assert_allclose(mean, [0.9, 0.5], atol=0.06)
+        np.testing.assert_array_equal(display.lines_[1].get_ydata(), effect.quantiles[:, 1])
         assert len(display.bands_) == 1
 
     def test_categories(self, forest):
         display = QuantileFanDisplay.from_estimator(forest, X[:7], "kind")
-        assert display.values.tolist() == ["a", "b", "c"]
+        assert display.effect.values.tolist() == ["a", "b", "c"]
         assert [text.get_text() for text in display.ax_.get_xticklabels()] == ["a", "b", "c"]
-        expected = forest.predict(X[:7].assign(kind="b"), 0.5).mean()
-        np.testing.assert_allclose(display.predicted[1, 2], expected, rtol=1e-12)
+        # The times of the first kind are longer.
+        assert display.effect.quantiles[0, 2] > 1.5 * display.effect.quantiles[1, 2]
+
+    def test_bounds_are_dotted(self):
+        # Of the old, half have had no event at the end of the study.
+        end = np.quantile(TIME, 0.6)
+        model = CensoredQuantileForest(40, random_state=0)
+        model.fit(X, np.minimum(TIME, end), EVENT & (end >= TIME))
+        display = QuantileFanDisplay.from_estimator(model, X[:7], "age", quantiles=[0.1, 0.5])
+        known = display.effect.identified[:, 1]
+        assert 0 < known.sum() < len(known)
+        late, dotted = display.lines_[-2:]
+        np.testing.assert_array_equal(np.isnan(late.get_ydata()), ~known)
+        assert dotted.get_linestyle() == ":"
+        assert (dotted.get_ydata()[~known] == end).all()
 
     def test_an_indicator_has_two_ticks(self, forest):
         display = QuantileFanDisplay.from_estimator(forest, X[:7], "dose")
@@ -289,19 +306,21 @@ class TestFan:
         model = CensoredQuantileForest(10, min_samples_leaf=5, random_state=0)
         model.fit(numbers, TIME, EVENT)
         display = QuantileFanDisplay.from_estimator(model, numbers[:1], 0, grid_resolution=9)
-        assert len(display.values) == 9
-        for k, value in enumerate(display.values):
-            row = np.array([[value, numbers[0, 1]]])
-            np.testing.assert_array_equal(
-                display.predicted[k], model.predict(row, display.quantiles)[0]
-            )
-        assert display.feature_name == "x0"
+        effect = display.effect
+        assert len(effect.values) == 9
+        rows = np.column_stack([effect.values, np.full(9, numbers[0, 1])])
+        known = model.identified(rows, effect.levels)
+        np.testing.assert_array_equal(effect.identified, known)
+        np.testing.assert_allclose(
+            effect.quantiles[known], model.predict(rows, effect.levels)[known], rtol=1e-12
+        )
+        assert effect.name == "x0"
 
     def test_text_in_an_array(self):
         table = X[["kind", "age"]].to_numpy()
         model = CensoredQuantileForest(10, min_samples_leaf=5, categorical_features=[0])
         display = QuantileFanDisplay.from_estimator(model.fit(table, TIME), table[:4], 0)
-        assert display.values.tolist() == ["a", "b", "c"]
+        assert display.effect.values.tolist() == ["a", "b", "c"]
 
     @pytest.mark.filterwarnings("error")
     def test_one_level_has_a_name(self, forest):
@@ -312,8 +331,8 @@ class TestFan:
     def test_many_rows_are_thinned(self, forest):
         display = QuantileFanDisplay.from_estimator(forest, X, "dose", quantiles=0.5)
         rows = np.unique(np.linspace(0, 399, 100).round().astype(int))
-        expected = forest.predict(X.iloc[rows].assign(dose=1), 0.5).mean()
-        np.testing.assert_allclose(display.predicted[1, 0], expected, rtol=1e-12)
+        thinned = QuantileFanDisplay.from_estimator(forest, X.iloc[rows], "dose", quantiles=0.5)
+        np.testing.assert_array_equal(display.effect.quantiles, thinned.effect.quantiles)
 
     @pytest.mark.parametrize(
         ("arguments", "error", "match"),

@@ -111,29 +111,6 @@ def native(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def with_value(X: Any, rows: NDArray[np.int64], column: int, value: Any) -> Any:
-    """Take rows of a frame, with one value in all cells of a column.
-
-    Parameters
-    ----------
-    X : data frame of shape (n, p)
-        From any library.
-    rows : ndarray of shape (m,), int64
-        Positions of the rows.
-    column : int
-        Position of the column.
-    value : bool, int, float or str
-        What it holds from now on, whatever its type was.
-
-    Returns
-    -------
-    data frame of shape (m, p)
-        From the same library; X stays as it is.
-    """
-    frame = nw.from_native(X, eager_only=True)
-    return frame[rows].with_columns(nw.lit(value).alias(frame.columns[column])).to_native()
-
-
 def labelled(values: ArrayLike, *, like: Any, columns: Sequence[str]) -> Any:
     """Make answers a frame of the library that the questions came from.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 # Oracles are hatched.
-COLORS = {
+COLOURS = {
     "cqrf": RED,
     "crf": BLUE,
     "qrf": ORANGE,
@@ -32,9 +32,9 @@ COLORS = {
 }
 
 
-def color(method: str) -> str:
+def colour_of(method: str) -> str:
     """Colour of a method: that of its family."""
-    return COLORS.get(method.split("-")[0], "#999999")
+    return COLOURS.get(method.split("-")[0], "#999999")
 
 
 # A metric is drawn on a logarithmic axis where its largest value is more than so many times the
@@ -68,7 +68,7 @@ def _line(ax: Axes, name: str, x: Sequence[float], cells: Sequence[Mean], marker
         [cell.mean for cell in cells],
         [cell.error for cell in cells],
         fmt=marker + ("--" if "oracle" in name else "-"),
-        c=color(name),
+        c=colour_of(name),
         lw=1.3,
         ms=3,
         capsize=2,
@@ -101,7 +101,7 @@ def boxes(rows: list[Row], metrics: Mapping[str, str], levels: Sequence[float]) 
                 medianprops={"color": BLACK},
             )
             for box, name in zip(drawn["boxes"], methods, strict=True):
-                box.set(facecolor=color(name), alpha=0.45 if "oracle" in name else 0.9)
+                box.set(facecolor=colour_of(name), alpha=0.45 if "oracle" in name else 0.9)
                 if "oracle" in name:
                     box.set_hatch("////")
             low, high = min(map(np.min, values)), max(map(np.max, values))
@@ -144,7 +144,7 @@ def curves(
         ax.plot(grid, truth[:, j], c=BLACK, lw=2, label="truth")
         for name, values in predicted.items():
             style = "--" if "oracle" in name else "-"
-            ax.plot(grid, values[:, j], style, c=color(name), lw=1.4, label=name)
+            ax.plot(grid, values[:, j], style, c=colour_of(name), lw=1.4, label=name)
         low, high = np.min(truth), np.max(truth)
         ax.set_ylim(low - 0.25 * (high - low), high + 0.25 * (high - low))
         ax.set(title=f"level {levels[j]:g}", xlabel="x", ylabel="quantile")
@@ -244,7 +244,7 @@ def intervals(examples: dict[str, tuple[Any, Array, Array]], coverage: float) ->
         x = test.X[:, 0]
         order = np.argsort(x)
         inside = (low <= test.latent) & (test.latent <= high)
-        ax.fill_between(x[order], low[order], high[order], color=color(name), alpha=0.25, lw=0)
+        ax.fill_between(x[order], low[order], high[order], color=colour_of(name), alpha=0.25, lw=0)
         ax.scatter(x[inside], test.latent[inside], s=7, c="#555555")
         ax.scatter(x[~inside], test.latent[~inside], s=12, c=RED, marker="x")
         ax.set(title=f"{name}: {inside.mean():.1%} inside (nominal {coverage:.0%})", xlabel="x")
@@ -281,10 +281,10 @@ def pairs(points: Sequence[tuple[str, float, float]], xlabel: str, ylabel: str) 
     families: dict[str, list[str]] = {}
     for name in dict.fromkeys(name for name, _, _ in points):
         x, y = np.array([(a, b) for other, a, b in points if other == name]).T
-        family = families.setdefault(color(name), [])
+        family = families.setdefault(colour_of(name), [])
         marker = "s" if "oracle" in name else MARKERS[len(family) % len(MARKERS)]
         family.append(name)
-        ax.scatter(x, y, s=18, c=color(name), marker=marker, alpha=0.8, label=name)
+        ax.scatter(x, y, s=18, c=colour_of(name), marker=marker, alpha=0.8, label=name)
     values = [value for _, *pair in points for value in pair]
     ax.plot([min(values), max(values)], [min(values), max(values)], c="#999999", lw=0.8)
     ax.set(xlabel=f"MAD, {xlabel}", ylabel=f"MAD, {ylabel}", xscale="log", yscale="log")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.metrics import QuantileCalibration, quantile_calibration
-from cqrf.plot.style import GREY, Display, Z
-from cqrf.support.colours import BLUE
+from cqrf.plot.style import GREY, Display
+from cqrf.support.colours import BLUE, ERROR_BAR
 
 
 class CalibrationDisplay(Display):
@@ -77,7 +77,7 @@ class CalibrationDisplay(Display):
         levels = np.arange(1, 20) / 20.0 if quantiles is None else np.atleast_1d(quantiles)
         return cls.from_predictions(
             y,
-            # What the data do not reach is no prediction: it lies beyond the horizon.
+            # Quantiles that are not identified count as beyond the horizon, and are not judged.
             forest.predict(X, quantiles=levels, unreached="inf"),
             levels,
             event=event,
@@ -165,6 +165,6 @@ class CalibrationDisplay(Display):
         return ax.errorbar(
             found.quantiles[order],
             found.observed[order],
-            Z * found.std_error[order],
+            ERROR_BAR * found.std_error[order],
             **sizes | style,
         )

@@ -81,14 +81,14 @@ class EstimatingFunctionDisplay(Display):
         levels, scalar = check_quantiles(quantile, "quantile")
         if not scalar:
             raise ValueError(f"quantile must be one number; received {quantile!r}")
-        curves = forest.predict_survival_function(X)
-        q = np.unique(np.concatenate([curve.x for curve in curves]))
+        law = forest.distribution(X)
+        q = np.unique(np.concatenate([curve.x for curve in law.survival()]))
         return cls(
             q,
-            forest.estimating_function(X, q, quantile),
+            law.estimating_function(q, quantile),
             quantile=float(levels[0]),
-            roots=forest.predict(X, quantiles=quantile),
-            identified=forest.identified(X, quantiles=quantile),
+            roots=law.quantile(quantile),
+            identified=law.identified(quantile),
             censoring=forest.target_.censoring,
         ).plot(ax)
 

@@ -8,34 +8,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cqrf.data.features import find_column
-from cqrf.data.frames import with_value
+from cqrf.model.effects import FeatureEffect, encoded_matrix, feature_effect, spread
+from cqrf.model.fitted import FittedModel
 from cqrf.plot.style import Display
 from cqrf.support.checks import check_int, check_quantiles
 from cqrf.support.colours import colour_of_level
-from cqrf.support.dataframes import open_frame
 
-# Rows that the fan is averaged over, at most.
+# Rows whose survival curves are averaged, at most.
 _MAX_ROWS = 100
 
 
 class QuantileFanDisplay(Display):
-    """A fan of quantiles along one feature, averaged over rows.
+    """A fan of quantiles along one feature, if all rows had the same value of it.
 
-    Bands join quantiles of levels tau and 1 - tau, and are the darker the closer to the median.
-    Parts of a line are dotted where fewer than half of the rows identify the quantile.
+    The survival curves of the rows are averaged at every value, and the quantiles are those of the
+    average; the report shows the same. Bands join quantiles of levels tau and 1 - tau, and are the
+    darker the closer to the median. Parts of a line are dotted where the average does not identify
+    the quantile: they show the end of the training record.
 
     Parameters
     ----------
-    values : ndarray of shape (g,)
-        Values of the feature: ascending numbers, or categories.
-    quantiles : ndarray of shape (q,), float64
-        Levels, ascending.
-    predicted : ndarray of shape (g, q), float64
-        Mean over rows of the predicted quantiles.
-    identified : ndarray of shape (g, q), float64
-        Share of the rows whose quantile is identified.
-    feature_name : str
-        Name of the feature.
+    effect : FeatureEffect
+        Values of the feature, and the quantiles at each of them.
 
     Attributes
     ----------
@@ -46,20 +40,8 @@ class QuantileFanDisplay(Display):
         One per level; the dotted parts follow.
     """
 
-    def __init__(
-        self,
-        values: NDArray[Any],
-        *,
-        quantiles: NDArray[np.float64],
-        predicted: NDArray[np.float64],
-        identified: NDArray[np.float64],
-        feature_name: str,
-    ) -> None:
-        self.values = values
-        self.quantiles = quantiles
-        self.predicted = predicted
-        self.identified = identified
-        self.feature_name = feature_name
+    def __init__(self, effect: FeatureEffect) -> None:
+        self.effect = effect
 
     @classmethod
     def from_estimator(
@@ -79,8 +61,8 @@ class QuantileFanDisplay(Display):
         forest : CensoredQuantileForest
             Fitted.
         X : array-like or frame of shape (m, p)
-            Rows whose other features stay as they are: the fan is the partial dependence of the
-            quantiles. One row gives the fan of that row; more than 100 are thinned out evenly.
+            Rows whose other features stay as they are. One row gives the fan of that row; more
+            than 100 are thinned out evenly.
         feature : int or str
             Position or name of the feature.
         quantiles : array-like of shape (q,), default=(0.1, 0.25, 0.5, 0.75, 0.9)
@@ -97,25 +79,14 @@ class QuantileFanDisplay(Display):
         """
         levels = np.sort(check_quantiles(quantiles)[0])
         check_int("grid_resolution", grid_resolution, 2)
-        # The forest's own checks of X come first.
-        n_rows = forest.apply(X).shape[0]
-        names = forest.model_.names if forest.model_.feature_names is not None else None
-        column = find_column(feature, "feature", names, forest.n_features_in_)
-        rows = np.unique(np.linspace(0, n_rows - 1, min(n_rows, _MAX_ROWS)).round().astype(int))
-        values = _grid(forest, X, column, grid_resolution)
-        predicted = np.empty((len(values), len(levels)))
-        identified = np.empty_like(predicted)
-        for k, value in enumerate(values):
-            table = _with_column(X, rows, column, value)
-            predicted[k] = forest.predict(table, quantiles=levels).mean(axis=0)
-            identified[k] = forest.identified(table, quantiles=levels).mean(axis=0)
-        return cls(
-            values,
-            quantiles=levels,
-            predicted=predicted,
-            identified=identified,
-            feature_name=forest.model_.names[column],
-        ).plot(ax)
+        points = forest.distribution(X).points
+        model: FittedModel = points.model
+        names = None if model.feature_names is None else model.names
+        column = find_column(feature, "feature", names, model.n_features)
+        features = points.features
+        values = _grid(model, features.column(column), column, grid_resolution)
+        rows = encoded_matrix(features, model.encoder, spread(features.shape[0], _MAX_ROWS))
+        return cls(feature_effect(model, points.options, rows, column, values, levels)).plot(ax)
 
     def plot(self, ax: Any = None) -> QuantileFanDisplay:
         """Draw the fan.
@@ -131,41 +102,42 @@ class QuantileFanDisplay(Display):
             Itself.
         """
         ax = self._start(ax)
-        categories = self.values.dtype.kind not in "iuf"
-        at = np.arange(len(self.values)) if categories else self.values
+        effect = self.effect
+        categories = effect.values.dtype.kind not in "iuf"
+        at = np.arange(len(effect.values)) if categories else effect.values
         self.bands_: list[Any] = []
         self.lines_: list[Any] = []
-        n_bands = len(self.quantiles) // 2
+        n_bands = len(effect.levels) // 2
         for k in range(n_bands):
-            low, high = self.predicted[:, k], self.predicted[:, -1 - k]
-            nominal = self.quantiles[-1 - k] - self.quantiles[k]
-            # Opaque, so that the legend shows the very shades.
+            low, high = effect.quantiles[:, k], effect.quantiles[:, -1 - k]
+            nominal = effect.levels[-1 - k] - effect.levels[k]
+            # Bands are not transparent: where they overlap, the legend would not show their shades.
             style = {"color": _shade((k + 1) / (n_bands + 1)), "linewidth": 0}
             label = f"middle {nominal:.0%}"
             if categories:
                 self.bands_.append(ax.bar(at, high - low, 0.6, bottom=low, label=label, **style))
             else:
                 self.bands_.append(ax.fill_between(at, low, high, label=label, **style))
-        for k, level in enumerate(self.quantiles):
+        for k, level in enumerate(effect.levels):
             middle = np.isclose(level, 0.5)
             name = "median" if middle else f"quantile {level:g}"
             self._plot_line(ax, at, k, 2.0 if middle else 1.2, name, categories)
         if categories:
-            ax.set_xticks(at, [str(value) for value in self.values])
-            if max(len(str(value)) for value in self.values) * len(at) > 60:
+            ax.set_xticks(at, [str(value) for value in effect.values])
+            if max(len(str(value)) for value in effect.values) * len(at) > 60:
                 ax.tick_params(axis="x", rotation=90)
         elif len(at) <= 2:
-            # Between the two values of an indicator lies nothing.
+            # An indicator has no values between its two.
             ax.set_xticks(at, [f"{value:g}" for value in at])
-        ax.set(xlabel=self.feature_name, ylabel="quantiles of T")
+        ax.set(xlabel=effect.name, ylabel="quantiles of T")
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
         return self
 
     def _plot_line(
         self, ax: Any, at: NDArray[Any], k: int, width: float, label: str | None, categories: bool
     ) -> None:
-        values, known = self.predicted[:, k], self.identified[:, k] >= 0.5
-        colour = colour_of_level(self.quantiles[k])
+        values, known = self.effect.quantiles[:, k], self.effect.identified[:, k]
+        colour = colour_of_level(self.effect.levels[k])
         if categories:
             for x, value, solid in zip(at, values, known, strict=True):
                 (line,) = ax.plot(
@@ -190,32 +162,17 @@ def _shade(strength: float) -> tuple[float, ...]:
     return (1.0 - 0.35 * strength,) * 3
 
 
-def _grid(forest: Any, X: Any, column: int, resolution: int) -> NDArray[Any]:
-    """Values of a feature to predict at."""
-    categories = dict(forest.model_.encoder.categories)
+def _grid(
+    model: FittedModel, given: NDArray[Any], column: int, resolution: int
+) -> NDArray[np.float64]:
+    """Values of a feature to predict at: numbers, or the codes of all categories."""
+    categories = dict(model.encoder.categories)
     if column in categories:
-        known: NDArray[Any] = categories[column]
-        return known
-    given = forest.model_.encoder.encode(X, 1).column(column)
+        return np.arange(len(categories[column]), dtype=np.float64)
     values = np.unique(given[~np.isnan(given)])
     if len(values) < 2:
-        binner = forest.model_.binner
+        binner = model.binner
         values = binner.cuts[binner.cut_offset[column] : binner.cut_offset[column + 1]]
     if len(values) < 2:
-        raise ValueError(f"feature {forest.model_.names[column]!r} does not vary")
-    at = np.linspace(0, len(values) - 1, min(resolution, len(values))).round().astype(int)
-    grid: NDArray[Any] = values[at].astype(np.float64)
-    return grid
-
-
-def _with_column(X: Any, rows: NDArray[np.int64], column: int, value: Any) -> Any:
-    """Rows of X with one value in a column, in X's own container."""
-    # A plain Python number or text, which every library knows.
-    value = value.item() if isinstance(value, np.generic) else value
-    if open_frame(X) is not None:
-        return with_value(X, rows, column, value)
-    table = np.asarray(X)[rows]
-    # Neither integers nor text of fixed length can take any value.
-    table = table.astype(np.float64 if table.dtype.kind in "biuf" else object)
-    table[:, column] = value
-    return table
+        raise ValueError(f"feature {model.names[column]!r} does not vary")
+    return np.asarray(values[spread(len(values), resolution)], dtype=np.float64)

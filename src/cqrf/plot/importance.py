@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cqrf.model.importance import Importance
-from cqrf.plot.style import GREY, Display, Z
+from cqrf.plot.style import GREY, Display
 from cqrf.support.checks import check_int
-from cqrf.support.colours import BLUE, colour_of_level
+from cqrf.support.colours import BLUE, ERROR_BAR, colour_of_level
 
-# Height of a name at the usual size of text, with some air.
+# Height of a line with the name of a feature, in points.
 _POINTS_PER_NAME = 13.0
 
 
@@ -100,7 +100,8 @@ class ImportanceDisplay(Display):
         n_features = len(found.feature_names)
         mean, std_error = (v.reshape(n_features, -1) for v in (found.mean, found.std_error))
         n_levels = mean.shape[1]
-        # Losses of different levels differ in size; each counts relative to its largest.
+        # Levels have losses of different size: before features are ranked, the importances of each
+        # level are divided by its largest.
         largest = np.abs(mean).max(axis=0)
         relative = mean / np.where(largest > 0, largest, 1.0)
         self.order_ = np.argsort(-relative.max(axis=1), kind="stable")[:max_features]
@@ -114,7 +115,7 @@ class ImportanceDisplay(Display):
                 ax.errorbar(
                     mean[self.order_, k],
                     place + shift,
-                    xerr=Z * std_error[self.order_, k],
+                    xerr=ERROR_BAR * std_error[self.order_, k],
                     fmt="o",
                     color=BLUE if level is None else colour_of_level(level),
                     markersize=4.5,

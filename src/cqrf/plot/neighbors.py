@@ -17,7 +17,7 @@ class NeighborsDisplay(Display):
     """Weights of the neighbours of a row, at their observed times.
 
     Dots are events, open triangles censored rows, pointing to where their true times are; lines
-    mark the predicted quantiles, dashed where only a bound is known.
+    mark the predicted quantiles, dotted where only a bound is known.
 
     Parameters
     ----------
@@ -77,24 +77,24 @@ class NeighborsDisplay(Display):
         ax = self._start(ax)
         found = self.explanation
         words = words_for(found.censoring)
-        # Of many rows, each is smaller.
+        # The more rows there are, the smaller are their marks.
         size = float(np.clip(60.0 / np.sqrt(len(found.rows)), 3.0, 8.0))
         arrow = "<" if found.censoring == "left" else ">"
         self.stems_ = []
         artists = []
-        for which, marker, color, fill, label in (
+        for which, marker, colour, fill, label in (
             (found.event, "o", BLUE, BLUE, words.event),
             (~found.event, arrow, ORANGE, "white", words.censored),
         ):
             time, weight = found.time[which], found.weights[which]
             self.stems_.append(
-                ax.vlines(time, 0.0, weight, color=color, linewidth=0.9, alpha=0.6, zorder=1)
+                ax.vlines(time, 0.0, weight, color=colour, linewidth=0.9, alpha=0.6, zorder=1)
             )
             artists += ax.plot(
                 time,
                 weight,
                 marker,
-                color=color,
+                color=colour,
                 markerfacecolor=fill,
                 markersize=size,
                 markeredgewidth=1.2,

@@ -7,13 +7,12 @@ from typing import Any
 from cqrf.support.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
 
 GREY = "0.45"
-# Of lines on white paper, yellow is not one. After six colours the dashes change.
+# Colours of lines; yellow is left out, since it can hardly be seen on white. From the seventh line
+# on, colours come again, dashed.
 CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("-", (0, (5, 2)))
-# Up to so many curves each has a colour and a name; more are drawn as a crowd.
+# Up to so many curves are drawn with a colour and a name each; more are drawn thin, without names.
 MAX_NAMED = len(CYCLE) * len(DASHES)
-# Two-sided 95%.
-Z = 1.959964
 
 
 class Display:
@@ -23,7 +22,7 @@ class Display:
     figure_: Any
 
     def _start(self, ax: Any) -> Any:
-        """Take the axes given, or new ones, and clear away what no picture here needs."""
+        """Take the given axes, or make new ones, and remove the lines on the right and on top."""
         if ax is None:
             ax = new_axes()
         bare(ax)

@@ -11,22 +11,23 @@ from scipy.stats import norm
 
 from cqrf.data.outcome import check_time
 from cqrf.metrics.common import check_predictions
+from cqrf.model.distribution import Distribution
 from cqrf.plot.style import GREY, MAX_NAMED, Display, line_style
 from cqrf.solving.curves import StepFunction
 from cqrf.support.checks import check_coverage, check_quantiles
 from cqrf.support.colours import BLUE
 from cqrf.support.words import words_for
 
-# Shares of a crowd of curves between which it is shaded.
+# Of many curves, the space between these quantiles of their heights is shaded.
 _MIDDLE = (0.1, 0.9)
 
 
 class SurvivalCurvesDisplay(Display):
     """Survival curves of a few rows, or of a crowd of them.
 
-    Up to twelve curves have colours, names and dots at their quantiles; a bar ends a curve where
-    the data do not identify all of them. More curves are drawn thin, with their median and the
-    middle 80% shaded.
+    Up to twelve curves have colours, names and dots at their quantiles; a bar marks the end of a
+    curve if the data do not identify all of them. More curves are drawn thin, with their median and
+    the middle 80% shaded.
 
     Parameters
     ----------
@@ -109,15 +110,17 @@ class SurvivalCurvesDisplay(Display):
         SurvivalCurvesDisplay
         """
         levels, _ = check_quantiles(quantiles)
+        law = forest.distribution(X)
         bands = None
         if confidence is not None:
-            bands = _confidence_bands(forest, X, check_coverage(confidence, "confidence"))
-        curves = list(forest.predict_survival_function(X))
+            check_coverage(confidence, "confidence")
+            bands = _confidence_bands(law, forest.times_, confidence)
+        curves = list(law.survival())
         return cls(
             curves,
             quantiles=levels,
-            marks=forest.predict(X, quantiles=levels),
-            identified=forest.identified(X, quantiles=levels),
+            marks=law.quantile(levels),
+            identified=law.identified(levels),
             bands=bands,
             labels=_check_labels(labels, len(curves)),
             censoring=forest.target_.censoring,
@@ -197,7 +200,7 @@ class SurvivalCurvesDisplay(Display):
         self.bands_: list[Any] = []
         times = np.concatenate([curve.x for curve in self.curves])
         first, last = times.min(), times.max()
-        # Times that cannot be negative start at zero.
+        # The axis starts at zero if no time is negative, unless that would leave half of it empty.
         start = 0.0 if 0.0 <= first < 0.5 * last else first - 0.02 * (last - first)
         if len(self.curves) <= MAX_NAMED:
             self._plot_named(ax, start)
@@ -235,7 +238,7 @@ class SurvivalCurvesDisplay(Display):
                 )
             known = self.identified[k]
             if not known.all():
-                # Where the record ends: on the left, if what is censored lies below it.
+                # Under left censoring, the unknown part of the curve is on the left.
                 end = curve.x[:1] if self.censoring == "left" else curve.x[-1:]
                 ax.plot(end, curve(end), "|", color=style["color"], ms=11, mew=1.8)
             self.marks_ += ax.plot(
@@ -248,7 +251,7 @@ class SurvivalCurvesDisplay(Display):
                 zorder=3,
             )
         if len(self.curves) > 1 or self.labels is not None:
-            # Beside the curves, which fill the axes from corner to corner.
+            # Beside the axes, since the curves leave no corner free.
             ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
 
     def _plot_crowd(self, ax: Any, start: float) -> None:
@@ -304,13 +307,13 @@ def _check_labels(labels: Sequence[str] | None, n_curves: int) -> list[str] | No
 
 
 def _confidence_bands(
-    forest: Any, X: Any, confidence: float
+    law: Distribution, times: NDArray[np.float64], confidence: float
 ) -> list[tuple[StepFunction, StepFunction]]:
-    """S plus and minus its normal quantile of standard errors, within [0, 1], for every row."""
-    survival, std = forest.predict_survival_function(X, return_std=True)
-    half = norm.ppf((1.0 + confidence) / 2.0) * std
+    """Find normal confidence limits of every row's curve at some times, cut to [0, 1]."""
+    survival = law.curve("survival", times)
+    half = norm.ppf((1.0 + confidence) / 2.0) * law.survival_std(times)
     lower, upper = np.clip(survival - half, 0.0, 1.0), np.clip(survival + half, 0.0, 1.0)
     return [
-        (StepFunction(forest.times_, low), StepFunction(forest.times_, high))
+        (StepFunction(times, low), StepFunction(times, high))
         for low, high in zip(lower, upper, strict=True)
     ]

@@ -1,7 +1,9 @@
-"""Colours of all pictures: one quantile has one colour, whether matplotlib or SVG shows it."""
+"""What all pictures share, whether matplotlib or SVG shows them: colours, and error bars."""
 
 from __future__ import annotations
 
+# Error bars reach so many standard errors to either side.
+ERROR_BAR = 2.0
 # Okabe and Ito: told apart by readers with any colour vision, and in print.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#0072B2",

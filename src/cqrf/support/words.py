@@ -19,58 +19,49 @@ class Words:
     Attributes
     ----------
     outcome, outcomes : str
-        What is predicted.
+        What is predicted, in the singular and in the plural.
     quantile, quantiles : str
-        After a level: the 10% time.
+        What a quantile is called behind its level: time in "the 10% time".
     bound : str
-        Before the bound of a quantile that is not identified.
+        Stands before the bound of a quantile that is not identified: "beyond 52".
     scored : str
         How far is scored; braces stand for the horizon.
-    within, past : str
-        After what ends before the horizon, or lies beyond it.
     share_before : str
-        Head of a column of shares below a quantile.
+        Head of a column: share of the outcomes below a quantile.
     event, events : str
-        Of a row whose outcome is known, and of many.
-    events_counted : str
-        After their number.
-    events_seen : str
-        Below their number.
+        A row whose outcome is known, and many of them.
+    events_counted, events_seen : str
+        The same behind their number, and below it.
     censored, share_censored : str
-        The other rows.
+        The other rows, and their share.
     event_at, censored_at : str
-        Outcome of a row; braces stand for the number.
+        Outcome of one row; braces stand for the number.
     observed : str
-        What is known of every row.
-    curve : str
-        P(T > t).
-    share_beyond : str
-        Its axis.
-    event_curve, censoring_curve : str
-        Names of the two Kaplan-Meier curves.
-    two_curves, curves_caption : str
-        About them.
-    probability : str
-        Their axis.
+        What is known of every row: an outcome or a limit.
+    curve, share_beyond : str
+        The curve P(T > t), and the label of its axis.
+    event_curve, censoring_curve, two_curves, curves_caption, probability : str
+        The two Kaplan-Meier curves of all rows: their names, their title, their caption, and the
+        label of their axis.
     rows_caption, one_bound : str
-        About rows by outcome, and about a censored one.
+        Sentences on the chart of rows by outcome, and on what a censored row tells.
     rising : str
-        Rows in order of their quantiles.
+        Rows in the order of their quantiles: "early to late".
     passed, passed_title, passed_caption : str
-        About calibration.
+        Calibration: the label of the axis, the title and the caption.
     effect : str
-        What a chart of an effect shows.
+        What the chart of an effect shows; braces stand for the name of the outcome.
     row_intro : str
-        Of the page whose controls make a row.
+        Sentence above the controls of ``cqrf explore``.
     row_tile : str
-        Below a quantile; the first braces stand for the name, the second for the level.
+        Name of a quantile; the first braces stand for the outcome, the second for the level.
     share : str
         Head of a column of levels.
     censoring : str
         What hides some of the outcomes.
     few_events, heavily_censored, out_of_reach, far_quantiles, other_outcomes, other_censoring,
     missing_later, censoring_differs, known_before, assumption : str
-        Parts of warnings and of what is assumed.
+        Parts of warnings and of assumptions.
     """
 
     outcome: str

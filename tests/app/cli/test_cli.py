@@ -565,14 +565,16 @@ class TestErrors:
         assert done.returncode == 3
         assert "error in cqrf itself: ZeroDivisionError" in one_line(done)
 
-    @pytest.mark.parametrize("module", ["pyarrow", "pandas"])
-    def test_a_missing_extra_is_named(self, module):
+    @pytest.mark.parametrize(
+        ("module", "command"), [("pyarrow", "fit"), ("pandas", "fit"), ("jinja2", "report")]
+    )
+    def test_a_missing_extra_is_named(self, module, command):
         code = (
             "import sys, importlib.util as u\n"
             "find = u.find_spec\n"
             f"u.find_spec = lambda name, *a: None if name == {module!r} else find(name, *a)\n"
             "from cqrf.app.cli import main\n"
-            "main(['fit', 'data.csv', '--time', 't'])\n"
+            f"main([{command!r}, 'data.csv', '--time', 't'])\n"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert done.returncode == 1

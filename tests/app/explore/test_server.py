@@ -19,7 +19,7 @@ import pytest
 
 from cqrf import CensoredQuantileForest
 from cqrf.app.explore.controls import make_controls, read_row
-from cqrf.app.explore.page import Explorer
+from cqrf.app.explore.explorer import Explorer
 from cqrf.app.explore.server import ADDRESS, ExploreServer
 from cqrf.app.tables import Dialect
 from cqrf.datasets import load_congress, load_stormwater_cadmium
@@ -299,7 +299,7 @@ class TestScore:
         assert time.perf_counter() - started < 5.0
 
     def test_rows_are_limited(self, server, monkeypatch):
-        monkeypatch.setattr("cqrf.app.explore.page._MAX_ROWS", 100)
+        monkeypatch.setattr("cqrf.app.explore.explorer._MAX_ROWS", 100)
         X = load_congress().X
         for table in (X[:100], X[:101]):
             parquet = io.BytesIO()
@@ -426,6 +426,9 @@ class TestControls:
         assert controls[1].value is None
         assert controls[2].low < 0.001
         assert controls[2].high > 0.048
-        for j, control in enumerate(controls):
-            assert f'id="f{j}"' in control.html(j)
+        page = Explorer(forest, "m", None, 1 << 20).page("")
+        kinds = re.findall(r'<input type="(\w+)" id="f\d" ', page)
+        assert kinds == ["hidden", "hidden", "range", "range"]
+        assert 'data-missing="1" checked' in page
+        assert "had one value only" in page
         assert np.isnan(read_row(controls, [1.0, None, 0.01, 3])[0, 1])

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from cqrf.app.report.charts import Axis, Chart, bounded, number, percent, plus_minus
-from cqrf.app.report.html import Table, figure
+from cqrf.app.report.charts import Axis, Chart
+from cqrf.app.report.numerals import bounded, number, percent, plus_minus
+from cqrf.app.report.parts import CaptionedChart, CellTable
 from cqrf.support.words import TIMES, VALUES
 
 FINITE = st.floats(-1e12, 1e12)
@@ -83,7 +84,7 @@ class TestChart:
         chart.dot(5.0, 0.5, "#123456", "tip <1>", error_y=0.1)
         chart.bar((1.0, 0.0), (2.0, 0.5), "#123456", "bar")
         chart.ribbon([0.0, 10.0], [0.1, 0.2], [0.3, 0.4], "#123456")
-        chart.rule(x=3.0, label="here")
+        chart.rule(3.0, label="here")
         return chart
 
     def test_well_formed_with_a_name(self):
@@ -109,13 +110,13 @@ class TestChart:
     def test_the_name_of_a_rule_has_room(self):
         for x, anchored in ((1.0, False), (9.9, True)):
             chart = Chart("t", Axis("x", 0.0, 10.0), Axis("y", 0.0, 1.0))
-            chart.rule(x=x, label="censored")
+            chart.rule(x, label="censored")
             text = next(t for t in ET.fromstring(chart.svg()).iter("text") if t.text == "censored")
             assert (text.get("text-anchor") == "end") == anchored
 
     def test_a_figure_has_its_table_and_escapes_all(self):
-        table = Table("<numbers>", ["<h>"], [["<cell>"]])
-        html = figure(self.chart(), "<caption>", table)
+        table = CellTable("<numbers>", ["<h>"], [["<cell>"]])
+        html = CaptionedChart(self.chart(), "<caption>", table).html()
         for word in ("h", "cell", "caption", "numbers"):
             assert f"<{word}>" not in html
             assert f"&lt;{word}&gt;" in html

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from lifelines import CoxPHFitter
 
-from cqrf.app.report.answers import Question
-from cqrf.app.report.cox import Cox, cross_fitted, design
+from cqrf.app.report.cox import Cox, design, predict_cox
+from cqrf.app.report.predictions import ScoringGrid
 from cqrf.data.outcome import Target
 
 
@@ -76,20 +76,20 @@ class TestCox:
 
     def test_cross_fitted_answers_do_not_see_their_row(self):
         Z, time, event = draw(n=100)
-        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
-        answers = cross_fitted(Z, time, event, question, "right")
+        grid = ScoringGrid(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
+        predictions = predict_cox(Z, time, event, grid, "right")
         moved = time.copy()
         moved[7] *= 50
-        again = cross_fitted(Z, moved, event, question, "right")
-        assert answers.quantiles[7] == again.quantiles[7]
-        np.testing.assert_array_equal(answers.survival[7], again.survival[7])
-        assert np.isfinite(answers.quantiles).all()
-        assert np.isfinite(answers.survival).all()
+        again = predict_cox(Z, moved, event, grid, "right")
+        assert predictions.quantiles[7] == again.quantiles[7]
+        np.testing.assert_array_equal(predictions.survival[7], again.survival[7])
+        assert np.isfinite(predictions.quantiles).all()
+        assert np.isfinite(predictions.survival).all()
 
     def test_no_answer_where_one_fold_holds_all_events(self):
         Z, time, _ = draw(n=100)
-        question = Question(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
-        assert cross_fitted(Z, time, np.arange(100) == 3, question, "right") is None
+        grid = ScoringGrid(np.array([0.5]), 2.0, np.linspace(0.1, 2.0, 5), np.arange(5))
+        assert predict_cox(Z, time, np.arange(100) == 3, grid, "right") is None
 
 
 class TestDesign:

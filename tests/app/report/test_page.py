@@ -1,6 +1,8 @@
 """The report: what is on the page, for all kinds of data, and what it warns of."""
 
 import re
+import subprocess
+import sys
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -12,10 +14,10 @@ import pytest
 from cqrf import CensoredQuantileForest, Surv
 from cqrf.app.report import Report
 from cqrf.app.report.cautions import _miscalibrated, find_cautions
-from cqrf.app.report.data import _median
-from cqrf.app.report.effects import measure_effects
+from cqrf.app.report.data_chapter import _median
+from cqrf.app.report.feature_chapters import measure_effects
 from cqrf.app.report.page import _medians
-from cqrf.app.report.rows import choose_rows, portray
+from cqrf.app.report.row_chapter import choose_rows, portray
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.datasets import load_congress, load_stormwater_cadmium, make_aft
 from cqrf.metrics import QuantileCalibration
@@ -115,6 +117,7 @@ class TestPage:
         assert shown.startswith("<iframe")
         assert "<script" not in shown
         assert "warnings" in repr(report)
+        assert type(report.html) is str
         assert any("entry_year" in warning for warning in report.warnings)
 
     def test_it_is_repeatable(self, congress):
@@ -188,6 +191,20 @@ class TestPage:
         with pytest.raises(ValueError, match=words):
             forest.report(*change(data.X, data.time, data.event))
 
+    def test_a_missing_extra_is_named_and_notebooks_need_none(self):
+        code = (
+            "import sys; sys.modules.update(jinja2=None, markupsafe=None)\n"
+            "from cqrf import CensoredQuantileForest as Forest\n"
+            "X, y = [[1.0], [2.0], [3.0], [4.0]], [1.0, 2.0, 3.0, 4.0]\n"
+            "forest = Forest(3, random_state=0).fit(X, y)\n"
+            "assert 'training rows' in forest._repr_mimebundle_()['text/html']\n"
+            "assert 'weight' in forest.explain([1.0])._repr_html_()\n"
+            "try: forest.report(X, y)\n"
+            "except ImportError as error: print(error)"
+        )
+        said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+        assert said.stdout.decode() == "forest.report needs jinja2: pip install 'cqrf[report]'\n"
+
     def test_a_forest_without_out_of_bag_rows(self):
         data = make_aft(100, n_features=5, random_state=0)
         forest = fitted(data.X, data.time, data.event, max_samples=None)
@@ -230,8 +247,8 @@ class TestWhatIsShown:
         it = Subject.from_data(forest, X, time, event, "t", "t")
         at = level_index(0.5)
         n = it.n
-        it.answers.quantiles[:, at] = np.where(np.arange(n) < n // 2 + 1, 10.0, 52.0)
-        it.answers.identified[:, at] = np.arange(n) < n // 2 + 1
+        it.predictions.quantiles[:, at] = np.where(np.arange(n) < n // 2 + 1, 10.0, 52.0)
+        it.predictions.identified[:, at] = np.arange(n) < n // 2 + 1
         assert _medians(it) == ["10", "10", "beyond 52"]
 
     def test_the_median_of_all_rows_is_kaplan_meier_s(self):
@@ -308,9 +325,10 @@ class TestWhatIsShown:
             fitted(X, np.maximum(value, 1.0), value >= 1.0, censoring="left"),
             X, np.maximum(value, 1.0), value >= 1.0, "t", None,
         )  # fmt: skip
-        (effect,) = measure_effects(it, np.array([0]))
-        assert np.isnan(effect.times[:, 0]).all()
-        assert (effect.times[:, 2] > 1.0).all()
+        effect = measure_effects(it, np.array([0]))[0].effect
+        assert not effect.identified[:, 0].any()
+        assert effect.identified[:, 2].all()
+        assert (effect.quantiles[:, 2] > 1.0).all()
         assert it.time_name == "value"
 
 
@@ -320,12 +338,12 @@ class TestParts:
         X = rng.uniform(size=(600, 3))
         time = np.exp(2.0 * X[:, 0] + 0.2 * rng.normal(size=600))
         it = subject(X, time, np.ones(600, bool), n_estimators=100)
-        effects = measure_effects(it, np.arange(3))
+        medians = [found.effect.quantiles[:, 1] for found in measure_effects(it, np.arange(3))]
         # exp(2 x) between the ends of the grid, 0.025 and 0.975.
-        rise = effects[0].times[-1, 1] / effects[0].times[0, 1]
+        rise = medians[0][-1] / medians[0][0]
         assert 4.0 < rise < np.exp(1.9) * 1.1
-        for other in effects[1:]:
-            assert np.ptp(other.times[:, 1]) < 0.25 * np.ptp(effects[0].times[:, 1])
+        for other in medians[1:]:
+            assert np.ptp(other) < 0.25 * np.ptp(medians[0])
 
     def test_a_row_has_no_weight_in_its_own_prediction(self):
         data = make_aft(200, n_features=5, random_state=0)

@@ -9,10 +9,10 @@ import pytest
 
 from cqrf import CensoredQuantileForest
 from cqrf.app.tables import (
-    Features,
+    FeatureColumns,
     OutcomeColumns,
     TableError,
-    open_table,
+    open_input,
     read_features,
     read_outcome,
 )
@@ -207,7 +207,7 @@ class TestFeatures:
             code=["7"] * n,
             nothing=[None] * n,
         )
-        features = Features.from_table(block, ["t"], (), ("code",))
+        features = FeatureColumns.from_table(block, ["t"], (), ("code",))
         assert features.kinds == {
             "day": "date",
             "size": "number",
@@ -230,13 +230,13 @@ class TestFeatures:
     )
     def test_refused(self, arguments, words):
         with pytest.raises(TableError, match=words):
-            Features.from_table(block_of(t=["1"], x=["1"]), *arguments)
+            FeatureColumns.from_table(block_of(t=["1"], x=["1"]), *arguments)
 
     def test_did_you_mean(self):
         block = block_of(time=["1"], Age=["1"])
         for options in ({"drop": ("age",)}, {"category": ("Agee",)}, {"feature": ("AGE",)}):
             with pytest.raises(TableError, match=r"did you mean 'Age'\? its columns are"):
-                Features.from_table(block, ["time"], **options)
+                FeatureColumns.from_table(block, ["time"], **options)
         with pytest.raises(TableError, match=r"no column 'weight'; its columns are"):
             block.column("weight")
 
@@ -244,22 +244,22 @@ class TestFeatures:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(30, 2))
         plain = CensoredQuantileForest(3, random_state=0).fit(X, rng.exponential(size=30))
-        assert list(Features.of_forest(plain, ["u", "v"], "f").kinds) == ["u", "v"]
+        assert list(FeatureColumns.of_forest(plain, ["u", "v"], "f").kinds) == ["u", "v"]
         with pytest.raises(TableError, match="by position only, and there are 3"):
-            Features.of_forest(plain, ["u", "v", "w"], "f")
+            FeatureColumns.of_forest(plain, ["u", "v", "w"], "f")
         import pandas as pd
 
         named = CensoredQuantileForest(3, random_state=0).fit(
             pd.DataFrame(X, columns=["a", "b"]), rng.exponential(size=30)
         )
-        assert list(Features.of_forest(named, ["z", "b", "a"], "f").kinds) == ["a", "b"]
+        assert list(FeatureColumns.of_forest(named, ["z", "b", "a"], "f").kinds) == ["a", "b"]
         with pytest.raises(TableError, match="no column 'a', which the model needs"):
-            Features.of_forest(named, ["b"], "new.csv")
+            FeatureColumns.of_forest(named, ["b"], "new.csv")
         with pytest.raises(TableError, match=r"the model needs; did you mean 'A'\?"):
-            Features.of_forest(named, ["A", "b"], "new.csv")
+            FeatureColumns.of_forest(named, ["A", "b"], "new.csv")
 
     def test_categories_by_any_format(self):
-        csv = open_table(io.BytesIO(b"x,y\na,1\nb,2\n")).read()
+        csv = open_input(io.BytesIO(b"x,y\na,1\nb,2\n")).read()
         assert texts(csv, "x").tolist() == ["a", "b"]
         dictionary = pa.array(["a", None, "b"]).dictionary_encode()
         block = Block("f", {"x": dictionary}, 1, 3, Dialect())

@@ -11,9 +11,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from cqrf.app.tables import Limits, TableError, TableTooLarge, open_table
+from cqrf.app.tables import SizeLimits, TableError, TableTooLarge, open_input
 
-LIMITS = Limits(n_bytes=1 << 20, n_rows=10_000, n_columns=20, n_cells=50_000)
+LIMITS = SizeLimits(n_bytes=1 << 20, n_rows=10_000, n_columns=20, n_cells=50_000)
 
 TABLE = pa.table(
     {
@@ -36,7 +36,7 @@ def written(table, write, **options):
 
 
 def read(content, limits=LIMITS):
-    block = open_table(io.BytesIO(content), name="new", limits=limits).read()
+    block = open_input(io.BytesIO(content), name="new", limits=limits).read()
     return {name: (cells.type, cells.to_pylist()) for name, cells in block.columns.items()}
 
 
@@ -102,4 +102,4 @@ def test_damaged_feather_is_refused_or_read():
         damaged = bytearray(content)
         damaged[at] ^= 0xFF
         with contextlib.suppress(TableError):
-            open_table(io.BytesIO(damaged), limits=LIMITS).read()
+            open_input(io.BytesIO(damaged), limits=LIMITS).read()

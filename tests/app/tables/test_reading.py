@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cqrf.app.tables import Dialect, TableError, open_output, open_table
+from cqrf.app.tables import Dialect, TableError, open_input, open_output
 from cqrf.app.tables import reading as reading_module
 from cqrf.app.tables.columns import numbers, texts
 from cqrf.app.tables.writing import text_writer
 
 
 def read(content, **dialect):
-    return open_table(io.BytesIO(content), Dialect(**dialect), name="data.csv").read()
+    return open_input(io.BytesIO(content), Dialect(**dialect), name="data.csv").read()
 
 
 def lists(block):
@@ -64,7 +64,7 @@ class TestFormats:
         source = tmp_path / "t"
         if pipe:
             source = io.BufferedReader(NotSeekable((tmp_path / "t").read_bytes()))
-        assert lists(open_table(source).read()) == {"a": [1.5, None], "b": ["x", "y"]}
+        assert lists(open_input(source).read()) == {"a": [1.5, None], "b": ["x", "y"]}
 
 
 class NotSeekable(io.RawIOBase):
@@ -115,9 +115,9 @@ class TestRefused:
 
     def test_a_missing_file(self, tmp_path):
         with pytest.raises(TableError, match=r"nothing\.csv: there is no such file"):
-            open_table(tmp_path / "nothing.csv")
+            open_input(tmp_path / "nothing.csv")
         with pytest.raises(TableError, match="cannot be read"):
-            open_table(tmp_path)
+            open_input(tmp_path)
 
 
 class TestBlocks:
@@ -127,7 +127,7 @@ class TestBlocks:
     def test_blocks_make_up_the_table(self, monkeypatch):
         whole = lists(read(self.content(5000)))
         monkeypatch.setattr(reading_module, "BLOCK_BYTES", 4096)
-        blocks = list(open_table(io.BytesIO(self.content(5000))).blocks())
+        blocks = list(open_input(io.BytesIO(self.content(5000))).blocks())
         assert len(blocks) > 10
         assert [block.first_row for block in blocks] == list(
             1 + np.cumsum([0, *(block.n_rows for block in blocks[:-1])])
@@ -141,7 +141,7 @@ class TestBlocks:
     def test_no_more_is_read_than_asked_for(self, monkeypatch):
         monkeypatch.setattr(reading_module, "BLOCK_BYTES", 1 << 16)
         stream = NotSeekable(self.content(1_000_000))
-        blocks = open_table(io.BufferedReader(stream)).blocks()
+        blocks = open_input(io.BufferedReader(stream)).blocks()
         next(blocks)
         # The reader works some thirty blocks ahead.
         assert stream.at <= 64 << 16 < 0.25 * len(stream.content)
@@ -149,7 +149,7 @@ class TestBlocks:
     def test_rows_of_later_blocks_are_named(self, monkeypatch):
         monkeypatch.setattr(reading_module, "BLOCK_BYTES", 4096)
         content = self.content(2000) + b"bad,word\n" + self.content(3)[4:]
-        table = open_table(io.BytesIO(content), name="data.csv")
+        table = open_input(io.BytesIO(content), name="data.csv")
         with pytest.raises(TableError, match=r"column 'a', row 2001: 'bad' is not a number"):
             [numbers(block, "a") for block in table.blocks()]
 
@@ -173,7 +173,7 @@ class TestRoundTrip:
         file = io.BytesIO()
         with text_writer(file, ",") as write:
             write({"text": [t for t, _ in rows], "number": [x for _, x in rows]})
-        block = open_table(io.BytesIO(file.getvalue()), Dialect(delimiter=",")).read()
+        block = open_input(io.BytesIO(file.getvalue()), Dialect(delimiter=",")).read()
         assert texts(block, "text").tolist() == [t for t, _ in rows]
         np.testing.assert_array_equal(numbers(block, "number"), [x for _, x in rows])
 
@@ -183,7 +183,7 @@ class TestRoundTrip:
         with open_output(path, kind) as write:
             write({"a": np.array([1.0, 0.1]), "b": np.array([True, False])})
             write({"a": np.array([1e-300]), "b": np.array([True])})
-        block = open_table(path).read()
+        block = open_input(path).read()
         np.testing.assert_array_equal(numbers(block, "a"), [1.0, 0.1, 1e-300])
         np.testing.assert_array_equal(numbers(block, "b"), [1.0, 0.0, 1.0])
 

@@ -5,14 +5,14 @@ import pyarrow as pa
 import pytest
 
 from cqrf.app.tables import (
-    Features,
+    FeatureColumns,
     Outcome,
     OutcomeColumns,
     TableError,
     note_late_entry,
     note_near_copies,
     refuse_copies,
-    refuse_intervals,
+    refuse_start_stop,
 )
 from cqrf.app.tables.columns import kind_of
 from cqrf.app.tables.reading import Block, Dialect
@@ -35,7 +35,7 @@ def block_of(**columns):
 
 def choose(cells, name="x", **options):
     block = block_of(**{"other": RNG.uniform(size=len(cells)), name: cells})
-    return Features.from_table(block, ["t"], **options)
+    return FeatureColumns.from_table(block, ["t"], **options)
 
 
 def shuffled(values):
@@ -104,7 +104,7 @@ class TestIdentifiers:
 
     def test_nothing_else_is_left(self):
         with pytest.raises(TableError, match=r"no column is left .*'id' only tells rows apart"):
-            Features.from_table(block_of(t=[1] * N, id=np.arange(N)), ["t"])
+            FeatureColumns.from_table(block_of(t=[1] * N, id=np.arange(N)), ["t"])
 
 
 def outcome_of(time=TIME, event=EVENT, kept=None):
@@ -267,7 +267,7 @@ STOPS = [10.0, 25, 30, 5, 90, 40, 41, 60, 99]
 class TestIntervals:
     def test_rows_that_join(self):
         outcome = outcome_of(np.array(STOPS), np.arange(9) % 3 == 2)
-        message = refusal(refuse_intervals, "x", STARTS, outcome)
+        message = refusal(refuse_start_stop, "x", STARTS, outcome)
         assert "column 'x': rows seem to be intervals" in message
         assert "make one row of every unit" in message
 
@@ -286,20 +286,20 @@ class TestIntervals:
     )
     def test_names(self, start, stop):
         cells = RNG.uniform(size=N)
-        assert "intervals" in refusal(refuse_intervals, start, cells, time_name=stop)
-        assert refusal(refuse_intervals, start, cells, time_name="days") is None
+        assert "intervals" in refusal(refuse_start_stop, start, cells, time_name=stop)
+        assert refusal(refuse_start_stop, start, cells, time_name="days") is None
         with pytest.raises(TableError, match=f"column '{start}': rows seem to be intervals"):
-            judged(refuse_intervals, {start: cells, stop: cells + 1.0})
+            judged(refuse_start_stop, {start: cells, stop: cells + 1.0})
         # Scores at two times, two towns, two dates.
-        judged(refuse_intervals, {start: cells, stop: RNG.uniform(size=N)})
-        judged(refuse_intervals, {start: ["Bern"] * N, stop: ["Chur"] * N})
-        judged(refuse_intervals, {start: ["2020-01-01"] * N, stop: ["2020-01-02"] * N})
+        judged(refuse_start_stop, {start: cells, stop: RNG.uniform(size=N)})
+        judged(refuse_start_stop, {start: ["Bern"] * N, stop: ["Chur"] * N})
+        judged(refuse_start_stop, {start: ["2020-01-01"] * N, stop: ["2020-01-02"] * N})
 
     @pytest.mark.parametrize(
         "cells", [RNG.uniform(size=N), [0] * N, TIME / 2, ["a", "b"] * (N // 2), TIME]
     )
     def test_features_are_not(self, cells):
-        assert refusal(refuse_intervals, "x", cells) is None
+        assert refusal(refuse_start_stop, "x", cells) is None
 
     @pytest.mark.parametrize("told_by", ["patient_id", "features"])
     def test_shuffled_rows_that_join(self, told_by):
@@ -314,10 +314,10 @@ class TestIntervals:
         columns = {name: cells[order] for name, cells in columns.items()}
         outcome = outcome_of(stop[order].astype(float), np.r_[0 * first, 1 + 0 * first][order] > 0)
         with pytest.raises(TableError, match="column 'from_day': rows seem to be intervals"):
-            judged(refuse_intervals, columns, outcome)
+            judged(refuse_start_stop, columns, outcome)
         if told_by == "features":
             columns["age"] = shuffled(columns["age"])
-            judged(refuse_intervals, columns, outcome)
+            judged(refuse_start_stop, columns, outcome)
 
     @pytest.mark.parametrize("others", [{}, {"sex": 2}, {"hospital_id": 5, "sex": 2}])
     def test_late_entry_on_coarse_times_does_not_join(self, others):
@@ -325,7 +325,7 @@ class TestIntervals:
         time = rng.integers(10, 60, 400).astype(float)
         columns = {name: rng.integers(0, n, 400) for name, n in others.items()}
         columns["entry"] = np.floor(time * rng.uniform(size=400))
-        judged(refuse_intervals, columns, outcome_of(time, time > 20))
+        judged(refuse_start_stop, columns, outcome_of(time, time > 20))
 
     def test_columns_of_any_type_may_stand_beside(self):
         beside = {
@@ -337,11 +337,11 @@ class TestIntervals:
             "took": pa.array([1] * N, pa.duration("s")),
         }
         block = block_of(x=TIME / 2, **beside)
-        refuse_intervals(block, outcome_of(), OutcomeColumns("days"), {"x": "number"})
+        refuse_start_stop(block, outcome_of(), OutcomeColumns("days"), {"x": "number"})
 
     @pytest.mark.parametrize("name", ["entry_day", "Entry", "start", "left.truncation", "t0"])
     def test_late_entry_is_noted(self, name):
-        assert refusal(refuse_intervals, name, TIME / 2) is None
+        assert refusal(refuse_start_stop, name, TIME / 2) is None
         (note,) = judged(note_late_entry, {name: TIME / 2})
         assert f"column '{name}' lies before 'days' in every row" in note
         assert f"--feature {name}" in note

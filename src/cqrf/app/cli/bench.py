@@ -8,12 +8,12 @@ from time import perf_counter
 
 import click
 
-from cqrf.app.cli.options import Numbers, common, jobs, note, print_json
+from cqrf.app.cli.options import NumberList, common, jobs, note, print_json
 
 
 @click.command("bench")
 @click.option(
-    "--rows", type=Numbers(), default="1000,10000", show_default=True, help="Sizes to measure."
+    "--rows", type=NumberList(), default="1000,10000", show_default=True, help="Sizes to measure."
 )
 @click.option("--features", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--trees", type=click.IntRange(1), default=100, show_default=True)

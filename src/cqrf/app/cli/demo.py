@@ -43,7 +43,7 @@ def command(output: Path, trees: int, as_json: bool, quiet: bool) -> None:
     The data are years in the United States Congress, censored for those who still serve. Every step
     is printed as the command that does it.
     """
-    need("cli", "pyarrow", "pandas")
+    need("cli", "pyarrow", "pandas", "jinja2")
     from cqrf.app.cli.program import program
 
     output.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cqrf.app.cli.options import (
-    Levels,
+    LevelList,
     common,
     jobs,
     note,
@@ -18,13 +18,11 @@ from cqrf.app.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from cqrf.app.report.scores import Scores
+    from cqrf.app.report.comparison import Scores
     from cqrf.app.tables import Dialect, OutcomeColumns
     from cqrf.support.words import Words
 
-# From that share of training rows on, scores say little of new ones.
-_TRAINED_ON = 0.5
-# One row, or rows that all say the same, have no error: what is left is rounding.
+# The error of one row, or of rows that all say the same, is zero but for rounding.
 _ROUNDING = 1e-9
 
 
@@ -34,7 +32,7 @@ _ROUNDING = 1e-9
 @takes_outcome
 @click.option(
     "--quantiles",
-    type=Levels(),
+    type=LevelList(),
     default="0.05,0.1,0.25,0.5,0.75,0.9,0.95",
     show_default=True,
     help="Levels to score.",
@@ -68,13 +66,19 @@ def command(
     """
     import numpy as np
 
-    from cqrf.app.report.answers import Question, out_of_bag, predicted, share_trained_on
-    from cqrf.app.report.scores import kaplan_meier, score
+    from cqrf.app.report.comparison import predict_kaplan_meier, score_beside_rivals
+    from cqrf.app.report.predictions import (
+        MUCH_TRAINED_ON,
+        ScoringGrid,
+        predict_out_of_bag,
+        predict_rows,
+        share_trained_on,
+    )
     from cqrf.app.tables import (
-        Features,
+        FeatureColumns,
         OutcomeColumns,
         TableError,
-        open_table,
+        open_input,
         read_features,
         read_outcome,
     )
@@ -85,12 +89,12 @@ def command(
         raise click.UsageError("--time needs a table", click.get_current_context())
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
-    question = Question.about(
+    grid = ScoringGrid.about(
         forest, np.array(sorted(quantiles)), "auto" if horizon is None else horizon
     )
     trained_on = 0.0
     if table is None:
-        answers = out_of_bag(forest, question)
+        predictions = predict_out_of_bag(forest, grid)
     else:
         columns = columns or OutcomeColumns.of_forest(forest)
         if columns is None:
@@ -103,18 +107,17 @@ def command(
             raise TableError(
                 model, f"this model is for {forest.target_.censoring} censoring: {hint} --left"
             )
-        block = open_table(table, dialect).read()
+        block = open_input(table, dialect).read()
         outcome = read_outcome(block, columns)
         for text in outcome.notes:
             note(f"{block.file}: {text}", quiet)
-        features = Features.of_forest(forest, list(block.columns), block.file)
+        features = FeatureColumns.of_forest(forest, list(block.columns), block.file)
         X = read_features(block, features)
         X = X[outcome.kept] if isinstance(X, np.ndarray) else X.iloc[outcome.kept]
         trained_on = share_trained_on(forest, forest.encode(X), outcome.time, outcome.event)
-        estimation = forest.distribution(X).estimation
-        answers = predicted(forest, estimation, outcome.time, outcome.event, question)
-    everybody = kaplan_meier(forest.target_, question, out_of_bag=answers.out_of_bag)
-    scores = score(answers, {"Kaplan-Meier": everybody}, forest.target_)
+        predictions = predict_rows(forest.distribution(X), outcome.time, outcome.event, grid)
+    everybody = predict_kaplan_meier(forest.target_, grid, out_of_bag=predictions.out_of_bag)
+    scores = score_beside_rivals(predictions, {"Kaplan-Meier": everybody}, forest.target_)
     if as_json:
         extra = {"model": model, "table": table, "trained_on": trained_on}
         print_json({**extra, **as_dict(scores)})
@@ -123,7 +126,7 @@ def command(
     how_far = words.scored.format(forest.outcome_labels_.write(scores.horizon))
     click.echo(f"{table or 'out-of-bag'}: {scores.n:,} rows, {how_far}\n")
     click.echo(as_text(scores, words))
-    if trained_on >= _TRAINED_ON:
+    if trained_on > MUCH_TRAINED_ON:
         note(
             f"{table}: {trained_on:.0%} of these rows are among those that the model was trained "
             f"on, and flatter it; without a table, cqrf evaluate {model} scores it out-of-bag",

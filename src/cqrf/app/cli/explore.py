@@ -49,8 +49,8 @@ def command(
     loads nothing from elsewhere. A table can be scored there and the result downloaded. Ctrl-C ends
     the program.
     """
-    need("report", "pyarrow", "pandas")
-    from cqrf.app.explore.page import Explorer
+    need("cli", "jinja2")
+    from cqrf.app.explore.explorer import Explorer
     from cqrf.app.explore.server import ExploreServer
     from cqrf.forest import CensoredQuantileForest
 

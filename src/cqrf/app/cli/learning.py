@@ -11,19 +11,19 @@ from cqrf.app.cli.options import note
 from cqrf.app.tables import (
     Block,
     Dialect,
-    Features,
+    FeatureColumns,
     Kind,
     Outcome,
     OutcomeColumns,
     TableError,
     note_late_entry,
     note_near_copies,
-    open_table,
+    open_input,
     points_as_thousands,
     read_features,
     read_outcome,
     refuse_copies,
-    refuse_intervals,
+    refuse_start_stop,
 )
 
 if TYPE_CHECKING:
@@ -76,9 +76,11 @@ class Learned:
 def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quiet: bool) -> Learned:
     """Read a table and fit a forest to it."""
     start = perf_counter()
-    block = open_table(data, dialect).read()
+    block = open_input(data, dialect).read()
     outcome = read_outcome(block, columns)
-    features = Features.from_table(block, columns.names, plan.drop, plan.category, plan.feature)
+    features = FeatureColumns.from_table(
+        block, columns.names, plan.drop, plan.category, plan.feature
+    )
     X = read_features(block, features)
     cautions = _look_for_the_future(block, outcome, columns, features, plan)
     written = _notes_on_points(block, {columns.time: "number", **features.kinds})
@@ -91,7 +93,7 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
     if outcome.event.all():
         hint = "" if columns.event else "; name the column that tells what was seen with --event"
         note(f"{block.file}: no time is censored{hint}", quiet)
-    # Not before the table was read: a bad one is told at once.
+    # Imported here, so that a bad table is refused without waiting for scikit-learn.
     from cqrf.data.labels import OutcomeLabels
     from cqrf.forest import CensoredQuantileForest
 
@@ -110,7 +112,7 @@ def learn(data: str, columns: OutcomeColumns, plan: Plan, dialect: Dialect, quie
 
 
 def _look_for_the_future(
-    block: Block, outcome: Outcome, columns: OutcomeColumns, features: Features, plan: Plan
+    block: Block, outcome: Outcome, columns: OutcomeColumns, features: FeatureColumns, plan: Plan
 ) -> list[str]:
     """Refuse columns that no new row could have, and note those that may be such.
 
@@ -118,7 +120,7 @@ def _look_for_the_future(
     """
     kinds = {name: kind for name, kind in features.kinds.items() if name not in plan.feature}
     left_out = {name: kind for name, kind in features.left_out.items() if kind == "text"}
-    refuse_intervals(block, outcome, columns, kinds)
+    refuse_start_stop(block, outcome, columns, kinds)
     refuse_copies(block, outcome, columns, {**kinds, **left_out})
     return [
         *note_late_entry(block, outcome, columns, kinds),

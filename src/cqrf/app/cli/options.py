@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 def need(extra: str, *modules: str) -> None:
-    """Refuse in one line to go on without the packages of an extra."""
+    """End the command with one line if a package of an extra is not installed."""
     for module in modules:
         if find_spec(module) is None:
             raise click.ClickException(
@@ -24,7 +24,7 @@ def need(extra: str, *modules: str) -> None:
             )
 
 
-class Numbers(click.ParamType):  # type: ignore[type-arg]
+class NumberList(click.ParamType):  # type: ignore[type-arg]
     """Numbers with commas between them."""
 
     name = "numbers"
@@ -47,7 +47,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         return numbers
 
 
-class Levels(Numbers):
+class LevelList(NumberList):
     """Levels of quantiles with commas between them."""
 
     name = "levels"
@@ -136,13 +136,14 @@ def takes_dialect(function: Function) -> Function:
 
 def complete_column(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Offer the columns of the table that was named before the option."""
-    from cqrf.app.tables import open_table
+    from cqrf.app.tables import open_input
 
-    # While its value is being typed, the option is not complete, and nothing is parsed yet.
+    # click parses nothing while the value of an option is being typed, so that arguments are looked
+    # for among the words themselves.
     words = [ctx.params.get("table"), ctx.params.get("data"), *ctx.args]
     for path in reversed([word for word in words if word and os.path.isfile(word)]):
         try:
-            return [name for name in open_table(path).names if name.startswith(incomplete)]
+            return [name for name in open_input(path).names if name.startswith(incomplete)]
         except ValueError:
             continue
     return []

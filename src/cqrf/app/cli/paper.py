@@ -75,7 +75,7 @@ def paper_run(
     from cqrf.paper.settings import Settings
 
     if find_spec("matplotlib") is None:
-        # Before the work, not after hours of it.
+        # Checked here, since figures are drawn after hours of work.
         raise click.ClickException("figures need an extra: pip install 'cqrf[paper]'")
     load_experiments()
     unknown = [name for name in names if name != "all" and name not in EXPERIMENTS]

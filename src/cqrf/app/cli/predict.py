@@ -9,8 +9,8 @@ import click
 
 from cqrf.app.cli.options import (
     Counter,
-    Levels,
-    Numbers,
+    LevelList,
+    NumberList,
     common,
     complete_column,
     jobs,
@@ -30,12 +30,12 @@ COVERAGE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.argument("model", type=click.Path())
 @click.argument("table", type=click.Path(allow_dash=True), required=False)
 @click.option(
-    "--quantiles", type=Levels(), default="0.1,0.5,0.9", show_default=True, help="Levels."
+    "--quantiles", type=LevelList(), default="0.1,0.5,0.9", show_default=True, help="Levels."
 )
 @click.option("--interval", type=COVERAGE, help="Coverage of a prediction interval, such as 0.9.")
 @click.option(
     "--survival",
-    type=Numbers(),
+    type=NumberList(),
     metavar="TIMES",
     help="Times, such as 6,12: the probability that the event comes later than each.",
 )
@@ -110,8 +110,8 @@ def command(
     \b
     cqrf predict model.cqrf new.csv --quantiles 0.1,0.5,0.9 --keep id -o out.csv
     """
-    from cqrf.app.tables import TableError, open_output, open_table
-    from cqrf.app.tables.answering import Question, answers
+    from cqrf.app.tables import TableError, open_input, open_output
+    from cqrf.app.tables.predicting import PredictOptions, predict_blocks
     from cqrf.app.tables.writing import format_of
     from cqrf.forest import CensoredQuantileForest
 
@@ -123,16 +123,16 @@ def command(
             click.get_current_context(),
         )
     if table is None:
-        # Nobody means to type a table by hand.
+        # If standard input is a terminal, TABLE was forgotten: nobody types a table by hand.
         if sys.stdin.isatty():
             raise click.UsageError("Missing argument 'TABLE'.", click.get_current_context())
         table = "-"
     forest = CensoredQuantileForest.load(model)
     forest.n_jobs = jobs
-    opened = open_table(table, dialect)
+    opened = open_input(table, dialect)
     if bounds:
         _calibrate(forest, model, quiet)
-    question = Question(
+    options = PredictOptions(
         quantiles,
         interval,
         after,
@@ -146,7 +146,7 @@ def command(
     fallback = "jsonl" if as_json and output == "-" else "csv"
     counter = Counter("predicted", quiet)
     with open_output(output, kind or format_of(output, fallback)) as write:
-        for block in answers(forest, opened, question, lambda line: note(line, quiet)):
+        for block in predict_blocks(forest, opened, options, lambda line: note(line, quiet)):
             write(block)
             counter.add(len(next(iter(block.values()))))
         if not counter.total:
@@ -157,7 +157,7 @@ def command(
 
 
 def _calibrate(forest: CensoredQuantileForest, model: str, quiet: bool) -> None:
-    """Calibrate a forest out-of-bag unless whoever stored it has done so with rows of their own."""
+    """Calibrate a forest out-of-bag, unless it was calibrated before it was stored."""
     if forest.calibration_ is not None:
         return
     text = "bounds are calibrated out-of-bag, on the training rows, because the model is not"

@@ -18,7 +18,7 @@ from cqrf import __version__
 # Exit codes, as the manual page lists them.
 BAD_INPUT, BAD_USAGE, BUG, INTERRUPTED, PIPE_CLOSED = 1, 2, 3, 130, 141
 
-# In the order of the manual page; each stands in the module of its name.
+# In the order of the manual page; each command is in the module of its name.
 COMMANDS = (
     "fit",
     "predict",
@@ -128,14 +128,14 @@ def program() -> None:
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with one of its exit codes."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    # Who knows nothing of us gets the manual page.
+    # Without arguments, show the manual page.
     arguments = arguments or ["--help"]
     debug = "--debug" in arguments
     warnings.showwarning = _show_warning
-    # A parent such as nohup may ignore it for its children.
+    # A parent process such as nohup may have made us ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        # A number is the code of a command that has left early, for example after --help.
+        # A command that ends early, for example after --help, returns its exit code.
         code = program.main(arguments, prog_name="cqrf", standalone_mode=False) or 0
         sys.stdout.flush()
     except BaseException as error:
@@ -143,7 +143,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             traceback.print_exc()
         code = _end(error)
     if code == PIPE_CLOSED:
-        # What is left in the buffers has no reader; flushing it at exit would complain again.
+        # Nobody reads what is left in the buffers, and flushing them at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(code)
 

@@ -9,6 +9,7 @@ import click
 
 from cqrf.app.cli.options import (
     common,
+    need,
     print_json,
     takes_dialect,
     takes_forest,
@@ -57,6 +58,8 @@ def command(
     \b
     cqrf report data.csv --time days --event died --drop id -o report.html
     """
+    # Checked before the forest is grown.
+    need("cli", "jinja2")
     from cqrf.app.cli.learning import describe, learn
     from cqrf.app.tables.writing import open_file
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.charts import number
+from cqrf.app.report.numerals import number
 from cqrf.forest import CensoredQuantileForest
 
 
@@ -23,13 +22,13 @@ class Control:
     ----------
     name : str
     value : float or None
-        Where it starts: the median, or the code of the commonest category; None if all is missing.
+        Where it starts: the median, or the code of the commonest category; None if all are missing.
     may_miss : bool
         Whether values were missing in training.
     low, high, step : float
-        Of a number; all zero if it had one value.
+        Range and step of a number; all zero if it had one value only.
     options : tuple of str
-        Of a category, in the order of their codes; empty for a number.
+        Names of the categories, in the order of their codes; empty for a number.
     """
 
     name: str
@@ -40,38 +39,22 @@ class Control:
     step: float = 0.0
     options: tuple[str, ...] = ()
 
-    def html(self, j: int) -> str:
-        """Write the control of feature j."""
-        name = escape(self.name)
-        missing = ""
-        if self.may_miss and not self.options:
-            missing = (
-                f'<label class="missing"><input type="checkbox" data-missing="{j}"'
-                f"{' checked' if self.value is None else ''}> missing</label>"
-            )
+    @property
+    def is_constant(self) -> bool:
+        """Whether the feature is a number that had one value: then there is nothing to move."""
+        return not self.options and self.step == 0.0
+
+    @property
+    def place(self) -> float:
+        """Where a slider starts; one whose values are all missing, at its lower end."""
+        return self.low if self.value is None else self.value
+
+    @property
+    def shown(self) -> str:
+        """What stands beside the name; a menu shows its option itself."""
         if self.options:
-            gone = f'<option value=""{" selected" if self.value is None else ""}>missing</option>'
-            items = "".join(
-                f'<option value="{k}"{" selected" if k == self.value else ""}>'
-                f"{escape(text)}</option>"
-                for k, text in enumerate(self.options)
-            )
-            box = f'<select id="f{j}" data-feature="{j}">{items}{gone}</select>'
-            shown = ""
-        elif self.step == 0.0:
-            box = f'<input type="hidden" id="f{j}" data-feature="{j}" value="{self.value or 0}">'
-            shown = "had one value only"
-        else:
-            value = self.low if self.value is None else self.value
-            box = (
-                f'<input type="range" id="f{j}" data-feature="{j}" min="{self.low:.10g}" '
-                f'max="{self.high:.10g}" step="{self.step:.10g}" value="{value:.10g}">'
-            )
-            shown = number(value)
-        return (
-            f'<div class="control"><label for="f{j}">{name}</label>'
-            f'<output for="f{j}">{shown}</output>{box}{missing}</div>'
-        )
+            return ""
+        return "had one value only" if self.is_constant else number(self.place)
 
 
 def make_controls(forest: CensoredQuantileForest) -> list[Control]:
@@ -99,7 +82,7 @@ def read_row(controls: list[Control], values: Any) -> NDArray[np.float64]:
             continue
         if not isinstance(value, int | float) or isinstance(value, bool):
             raise ValueError(f"{control.name} must be a number or nothing")
-        # A whole number from JSON has any number of digits.
+        # JSON holds whole numbers of any length, which need not fit into a float.
         if not abs(value) <= sys.float_info.max:
             raise ValueError(f"{control.name} must be a number of less than 309 digits, or nothing")
         if control.options and value not in range(len(control.options)):
@@ -116,7 +99,7 @@ def _menu(
     present: NDArray[np.uint8],
     may_miss: bool,
 ) -> Control:
-    # The bins of the categories tell which is commonest; the rarest share one.
+    # The fullest bin holds the commonest category; rare categories share a bin.
     start, end = forest.model_.binner.category_offset[j : j + 2]
     bin_of = forest.model_.binner.category_bins[start:end]
     value = None

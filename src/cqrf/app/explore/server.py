@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 
-from cqrf.app.explore.page import Explorer
-from cqrf.app.report.charts import number
-from cqrf.app.report.html import Table
-from cqrf.app.tables import TableTooLarge, open_table, spreadsheet_safe
-from cqrf.app.tables.answering import Question, answers
+from cqrf.app.explore.explorer import Explorer
+from cqrf.app.report.numerals import number
+from cqrf.app.report.parts import CellTable
+from cqrf.app.tables import TableTooLarge, open_input, spreadsheet_safe
+from cqrf.app.tables.predicting import PredictOptions, predict_blocks
 from cqrf.app.tables.writing import text_writer
 
 ADDRESS = "127.0.0.1"
@@ -55,7 +55,8 @@ class ExploreServer(ThreadingHTTPServer):
         super().__init__((ADDRESS, port), _Handler)
         self.explorer = explorer
         self.token = secrets.token_urlsafe(24)
-        # Any number of threads may ask a forest. A scored table fills memory: one at a time.
+        # Rows are answered on any number of threads. A table that is scored takes memory, so that
+        # there is one at a time.
         self.scoring = threading.Lock()
         self._results: OrderedDict[str, bytes] = OrderedDict()
 
@@ -77,14 +78,14 @@ class ExploreServer(ThreadingHTTPServer):
         return self._results.get(name)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a page that was closed before it had its answer."""
+        """Stay silent about connections that the browser has closed."""
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
     server: ExploreServer
-    # Of a connection that says nothing.
+    # After so long a connection that says nothing is closed.
     timeout = _SECONDS
 
     def do_GET(self) -> None:
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Check who asks; return what is asked for, without the token."""
         host = self.headers.get("Host", "")
         allowed = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
-        # Another site whose name was made to point here would send its own name.
+        # A hostile site may let its own name point to this machine; its requests carry that name.
         if host not in allowed:
             raise Refused(HTTPStatus.FORBIDDEN, "this address is not served")
         origin = self.headers.get("Origin")
@@ -134,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 request = json.loads(self._body(_MAX_REQUEST))
             except (ValueError, RecursionError):
-                # Also of a whole number with thousands of digits, which Python does not read.
+                # Python also raises ValueError for whole numbers with thousands of digits.
                 raise Refused(HTTPStatus.BAD_REQUEST, "the request is not JSON") from None
             self._send_json(self.server.explorer.answer(request))
         elif parts.path == "score":
@@ -151,12 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
         written = io.BytesIO()
         rows, preview = 0, ""
         try:
-            table = open_table(
+            table = open_input(
                 io.BytesIO(body), explorer.dialect, name=name, limits=explorer.limits
             )
             with text_writer(written, ",") as write:
-                question = Question(interval=0.9, keep=("*",))
-                for block in answers(explorer.forest, table, question):
+                options = PredictOptions(interval=0.9, keep=("*",))
+                for block in predict_blocks(explorer.forest, table, options):
                     write(spreadsheet_safe(block))
                     preview = preview or _preview(block, name)
                     rows += len(next(iter(block.values())))
@@ -174,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdigit():
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "the request does not tell its length")
         if int(length) > limit:
-            # A client that is still writing would not read the answer.
+            # Clients read no answer before they have written all: read it, and throw it away.
             left = min(int(length), _MAX_DISCARDED)
             while left > 0 and (piece := self.rfile.read(min(left, 1 << 20))):
                 left -= len(piece)
@@ -203,7 +204,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Type": kind,
             "Content-Length": str(len(body)),
             "Cache-Control": "no-store",
-            # The address holds the token: it must not travel.
+            # The address holds the token, and must not be told to other sites.
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",
             "Content-Security-Policy": f"default-src 'none'; script-src {own}; style-src {own}; "
@@ -212,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         }.items():
             self.send_header(name, value)
         if attachment:
-            # The page has named it after the table.
+            # The name of the file comes from the link on the page.
             self.send_header("Content-Disposition", "attachment")
         self.end_headers()
         self.wfile.write(body)
@@ -222,14 +223,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _preview(block: dict[str, Any], name: str) -> str:
-    """Show the first rows: what was predicted, then what was there."""
+    """Show the first rows: predictions, and behind them the columns of the table."""
     predicted = [key for key, cells in block.items() if isinstance(cells, np.ndarray)]
     columns = predicted + [key for key in block if key not in predicted]
     lines = [
         [str(k + 1), *(_cell(block[key][k]) for key in columns)]
         for k in range(min(_PREVIEW, len(block[columns[0]])))
     ]
-    return Table(f"First rows of {name}", ["row", *columns], lines).html()
+    return CellTable(f"First rows of {name}", ["row", *columns], lines).html()
 
 
 def _cell(value: Any) -> str:

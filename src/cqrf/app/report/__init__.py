@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,12 +46,9 @@ class Report:
         return f"<Report: {len(self.html) / 1e6:.1f} MB, {len(self.warnings)} warnings>"
 
     def _repr_html_(self) -> str:
-        # A frame of its own: neither style nor script can meet those of the notebook.
-        return (
-            '<iframe title="report" sandbox="allow-scripts" '
-            'style="width:100%;height:80vh;border:1px solid #ddd" '
-            f'srcdoc="{escape(self.html)}"></iframe>'
-        )
+        from cqrf.app.report.markup import render
+
+        return render("report/notebook.html", page=self.html)
 
 
 def make_report(

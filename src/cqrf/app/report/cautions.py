@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cqrf.app.report.charts import number, percent
 from cqrf.app.report.cox import Cox, design
-from cqrf.app.report.html import Section, paragraph
+from cqrf.app.report.numerals import number, percent
+from cqrf.app.report.parts import Chapter, Paragraph, Part
 from cqrf.app.report.subject import Subject, level_index
 from cqrf.data.outcome import Target
 
-# A finding is a warning if chance would make one such among all that were looked at in a hundred
-# reports.
+# A kind of test gives a false warning in one of a hundred reports; where a report makes several
+# tests of a kind, the level is divided by their number.
 _CHANCE = 0.01
 # A forest without splits is the Kaplan-Meier curve, but for the last digits.
 _ROUNDING = 1e-9
-# Regions smaller than this say little.
+# Parts of the data with fewer rows than this are not judged.
 _MIN_REGION = 30
+# A part of the data is heavily censored if more than this share of its rows is.
 _HEAVY = 0.8
+# A quantile that fewer rows than this share identify is a warning, else a note.
 _MANY_UNKNOWN = 0.5
 
 
@@ -41,6 +42,16 @@ class Caution:
     kind: Literal["warning", "note", "good"]
     title: str
     text: str
+
+
+@dataclass(frozen=True)
+class CautionList(Part):
+    """Cautions one below the other, with a heading if it is not empty."""
+
+    macro: ClassVar = "caution_list"
+
+    heading: str
+    cautions: list[Caution]
 
 
 def find_cautions(subject: Subject) -> list[Caution]:
@@ -60,23 +71,16 @@ def find_cautions(subject: Subject) -> list[Caution]:
     return sorted(found, key=lambda caution: ["good", "warning", "note"].index(caution.kind))
 
 
-def cautions_section(cautions: list[Caution]) -> Section:
-    """Write warnings first, then, apart from them, notes."""
+def cautions_chapter(cautions: list[Caution]) -> Chapter:
+    """Write the warnings, and below them the notes."""
     notes = [caution for caution in cautions if caution.kind == "note"]
-    parts = [_items([caution for caution in cautions if caution.kind != "note"])]
+    parts = [CautionList("", [caution for caution in cautions if caution.kind != "note"])]
     if notes:
-        parts += ["<h3>Notes</h3>", _items(notes)]
-    return Section("warnings", "Warnings", parts)
+        parts.append(CautionList("Notes", notes))
+    return Chapter("warnings", "Warnings", parts)
 
 
-def _items(cautions: list[Caution]) -> str:
-    items = "".join(
-        f'<li class="{c.kind}"><b>{escape(c.title)}</b>{escape(c.text)}</li>' for c in cautions
-    )
-    return f'<ul class="cautions">{items}</ul>'
-
-
-def assumptions_section(subject: Subject) -> Section:
+def assumptions_chapter(subject: Subject) -> Chapter:
     """Say what is taken for granted."""
     texts = [
         "Rows are independent of each other. If several rows belong to one person or machine, "
@@ -87,7 +91,7 @@ def assumptions_section(subject: Subject) -> Section:
         "The future is like the data: the same kind of rows, measured in the same way.",
         "Effects and importance describe the forest's predictions. They are not causes.",
     ]
-    return Section("assumptions", "What is assumed", [paragraph(text) for text in texts])
+    return Chapter("assumptions", "What is assumed", [Paragraph(text) for text in texts])
 
 
 def _few_events(subject: Subject) -> Iterator[Caution]:
@@ -166,7 +170,7 @@ def _heavy_regions(subject: Subject) -> Iterator[Caution]:
 
 
 def _regions(subject: Subject, j: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Quarters of a number, values of a category, and its missing values."""
+    """Divide the rows at the quartiles of a number, or by category; missing values are a part."""
     values = subject.matrix[:, j]
     missing = np.isnan(values)
     if missing.any():
@@ -230,7 +234,7 @@ def _dependent_censoring(subject: Subject) -> Iterator[Caution]:
 
 
 def likelihood_ratio_p(Z: NDArray[np.float64], target: Target) -> float:
-    """p-value of "the columns of Z do not matter" in a Cox model."""
+    """p-value of the hypothesis that the columns of Z have no effect in a Cox model."""
     model = Cox.fit(Z, target, ridge=1e-3)
     ratio = max(0.0, 2.0 * (model.log_likelihood - model.null_log_likelihood))
     return float(stats.chi2.sf(ratio, Z.shape[1]))

@@ -9,55 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.support.words import Words
+from cqrf.app.report.markup import Markup, element
+from cqrf.app.report.numerals import number
 
 GREY = "#6b7280"
-# Stands for a number that does not exist.
-NOTHING = "-"
 _WIDTH = 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 26, 12, 46
-
-
-def number(value: float) -> str:
-    """Write a number with about three digits."""
-    if not math.isfinite(value):
-        return NOTHING
-    if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
-        return f"{value:.2e}"
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    # A year has no thousands.
-    text = f"{value:{',' if abs(value) >= 1e4 else ''}.{min(digits, 6)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def percent(value: float) -> str:
-    """Write a share."""
-    if not math.isfinite(value):
-        return NOTHING
-    if 0.0 < abs(value) < 0.001:
-        return f"{100 * value:.1g}%"
-    return f"{100 * value:.1f}".removesuffix(".0") + "%"
-
-
-def plus_minus(value: float, error: float, write: Callable[[float], str] = number) -> str:
-    """Write an estimate and its error, if they exist."""
-    if not math.isfinite(value):
-        return NOTHING
-    # One row, or rows that all say the same, have no error: what is left is rounding.
-    return f"{write(value)} ± {write(error)}" if 1e-9 < error < math.inf else write(value)
-
-
-def bounded(value: float, known: bool, words: Words) -> str:
-    """Write a quantile, or the bound that is known of it."""
-    return number(value) if known else f"{words.bound} {number(value)}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +37,7 @@ class Axis:
     percent : bool
         Values are shares.
     marked : tuple of float
-        Where ticks are, in place of round values.
+        Where the ticks are; if empty, they are at round values.
     """
 
     label: str
@@ -112,7 +76,7 @@ class Axis:
 
     @classmethod
     def along(cls, label: str, values: NDArray[np.float64]) -> Axis:
-        """Make the axis of a feature: between the two values of an indicator there is no tick."""
+        """Make the axis of a feature; one with at most two values has ticks at these alone."""
         axis = cls.around(label, values)
         return replace(axis, marked=tuple(values.tolist())) if len(values) <= 2 else axis
 
@@ -136,29 +100,25 @@ class Axis:
         step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        # Two digits more than the step has, at any scale.
+        # Rounded to two digits more than the step has: 0.3 and not 0.30000000000000004.
         digits = 2 - math.floor(math.log10(step))
         return [round(k * step, digits) for k in range(first, last + 1)]
-
-    def show(self, value: float) -> str:
-        """Write a value of this axis."""
-        return percent(value) if self.percent else number(value)
 
 
 @dataclass
 class Chart:
-    """A chart in the making; `svg` writes it.
+    """A chart: marks are added one by one, and the template that it is put into shows it as SVG.
 
     Attributes
     ----------
     title : str
-        What is to be seen, for readers who cannot see it.
+        What the chart shows, for screen readers.
     x, y : Axis
     height : int
     names : list of str
-        Names along the vertical axis, from the top, in place of its ticks.
+        Names along the vertical axis, from the top; it has no ticks then.
     left : int
-        Room for what stands left of the axis.
+        Width of the margin on the left, which holds ticks or names.
     """
 
     title: str
@@ -169,7 +129,7 @@ class Chart:
     left: int = _LEFT
 
     def __post_init__(self) -> None:
-        self._marks: list[str] = []
+        self._marks: list[Markup] = []
         self._series: list[dict[str, object]] = []
         self._keys: list[tuple[str, str, str]] = []
         if self.names:
@@ -207,13 +167,13 @@ class Chart:
         path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
         for a, b in points[1:]:
             path += f"H{a:.1f}V{b:.1f}" if step else f"L{a:.1f} {b:.1f}"
-        stroke = f' stroke-dasharray="{dash}"' if dash else ""
-        circles = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5"/>' for a, b in points)
+        drawn = [
+            element("path", d=path, fill="none", stroke_width=width, stroke_dasharray=dash or None)
+        ]
+        if dots:
+            drawn += [element("circle", cx=a, cy=b, r=3.5) for a, b in points]
         at = self.key(name, colour, dash)
-        self._marks.append(
-            f'<g data-at="{at}" stroke="{colour}" fill="{colour}"><path d="{path}" fill="none" '
-            f'stroke-width="{width}"{stroke}/>{circles if dots else ""}</g>'
-        )
+        self._marks.append(element("g", *drawn, data_at=at, stroke=colour, fill=colour))
         self._series.append(
             {
                 "name": name,
@@ -237,35 +197,39 @@ class Chart:
             return
         there = [f"{self._px(a):.1f} {self._py(b):.1f}" for a, b, _ in rows]
         back = [f"{self._px(a):.1f} {self._py(c):.1f}" for a, _, c in reversed(rows)]
-        self._marks.insert(
-            0, f'<path d="M{"L".join(there + back)}Z" fill="{colour}" opacity="0.13"/>'
-        )
+        shape = f"M{'L'.join(there + back)}Z"
+        self._marks.insert(0, element("path", d=shape, fill=colour, opacity="0.13"))
 
-    def rule(self, *, x: float | None = None, y: float | None = None, label: str = "") -> None:
-        """Draw a thin line across the chart."""
-        if x is not None:
-            at = self._px(x)
-            ends = f'x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{self.height - _BOTTOM}"'
-            # On the side where there is room.
-            right = at > (self.left + _WIDTH - _RIGHT) / 2
-            side = f'x="{at - 4:.1f}" text-anchor="end"' if right else f'x="{at + 4:.1f}"'
-            text = f'{side} y="{_TOP + 12}"'
-        else:
-            assert y is not None
-            at = self._py(y)
-            ends = f'y1="{at:.1f}" y2="{at:.1f}" x1="{self.left}" x2="{_WIDTH - _RIGHT}"'
-            text = f'x="{_WIDTH - _RIGHT - 4}" y="{at - 4:.1f}" text-anchor="end"'
-        self._marks.append(
-            f'<line class="rule" {ends}/>'
-            + (f'<text class="small" {text}>{escape(label)}</text>' if label else "")
-        )
+    def rule(self, x: float, label: str = "") -> None:
+        """Draw a thin line from the bottom to the top, with its label where there is room."""
+        at, right = self._px(x), _WIDTH - _RIGHT
+        ends = {"y1": _TOP, "y2": self.height - _BOTTOM}
+        self._marks.append(element("line", class_="rule", x1=at, x2=at, **ends))
+        if label:
+            on_left = at > (self.left + right) / 2
+            self._marks.append(
+                element(
+                    "text",
+                    label,
+                    class_="small",
+                    x=at - 4 if on_left else at + 4,
+                    y=_TOP + 12,
+                    text_anchor="end" if on_left else None,
+                )
+            )
 
     def diagonal(self) -> None:
         """Draw the line on which both axes agree."""
         low, high = max(self.x.low, self.y.low), min(self.x.high, self.y.high)
         self._marks.append(
-            f'<line class="rule" x1="{self._px(low):.1f}" y1="{self._py(low):.1f}" '
-            f'x2="{self._px(high):.1f}" y2="{self._py(high):.1f}"/>'
+            element(
+                "line",
+                class_="rule",
+                x1=self._px(low),
+                y1=self._py(low),
+                x2=self._px(high),
+                y2=self._py(high),
+            )
         )
 
     def dot(
@@ -280,28 +244,28 @@ class Chart:
         ring: int | None = None,
         key: int | None = None,
     ) -> None:
-        """Draw a point, with bars of so many units to both sides, and a text under the pointer.
+        """Draw a point with error bars of these half-lengths, and a text that the pointer shows.
 
-        Rings 0, 1, ... are hollow points around each other, for what lies at one place.
+        With `ring` the point is hollow. Rings 0, 1, 2, ... are larger and larger, so that several
+        at one place can all be seen.
         """
         if not (math.isfinite(x) and math.isfinite(y)):
             return
         a, b = self._px(x), self._py(y)
-        bars = ""
+        drawn = []
         if error_x and math.isfinite(error_x):
             ends = (self._px(max(x - error_x, self.x.low)), self._px(min(x + error_x, self.x.high)))
-            bars += f'<path d="M{ends[0]:.1f} {b:.1f}H{ends[1]:.1f}" stroke-width="1.6"/>'
+            path = f"M{ends[0]:.1f} {b:.1f}H{ends[1]:.1f}"
+            drawn.append(element("path", d=path, stroke_width=1.6))
         if error_y and math.isfinite(error_y):
             low = self._py(max(y - error_y, self.y.low))
             high = self._py(min(y + error_y, self.y.high))
-            bars += f'<path d="M{a:.1f} {low:.1f}V{high:.1f}" stroke-width="1.6"/>'
+            drawn.append(element("path", d=f"M{a:.1f} {low:.1f}V{high:.1f}", stroke_width=1.6))
         fill, radius = (
             (colour, 4.5) if ring is None else ("none" if ring else "#fff", 4.5 + 3.5 * ring)
         )
-        self._marks.append(
-            f'<g{_of(key)} data-tip="{escape(tip)}" stroke="{colour}">{bars}<circle cx="{a:.1f}" '
-            f'cy="{b:.1f}" r="{radius}" fill="{fill}" stroke-width="2"/></g>'
-        )
+        drawn.append(element("circle", cx=a, cy=b, r=radius, fill=fill, stroke_width=2))
+        self._marks.append(element("g", *drawn, data_at=key, data_tip=tip, stroke=colour))
 
     def bar(
         self,
@@ -315,20 +279,34 @@ class Chart:
         a, b = self._px(low[0]), self._px(high[0])
         c, d = self._py(high[1]), self._py(low[1])
         self._marks.append(
-            f'<rect{_of(key)} data-tip="{escape(tip)}" x="{min(a, b):.1f}" y="{min(c, d):.1f}" '
-            f'width="{max(abs(b - a), 0.5):.1f}" height="{abs(d - c):.1f}" fill="{colour}"/>'
+            element(
+                "rect",
+                data_at=key,
+                data_tip=tip,
+                x=min(a, b),
+                y=min(c, d),
+                width=max(abs(b - a), 0.5),
+                height=abs(d - c),
+                fill=colour,
+            )
         )
 
-    def svg(self) -> str:
+    def __html__(self) -> Markup:
+        return self.svg()
+
+    def svg(self) -> Markup:
         """Write the chart."""
-        parts = [
-            f'<svg class="chart" viewBox="0 0 {_WIDTH} {self.height}" role="img" tabindex="0" '
-            f'aria-label="{escape(self.title)}" data-chart="{escape(self._data())}">',
+        return element(
+            "svg",
             *self._axes(),
             *self._marks,
-            "</svg>",
-        ]
-        return "".join(parts)
+            class_="chart",
+            viewBox=f"0 0 {_WIDTH} {self.height}",
+            role="img",
+            tabindex=0,
+            aria_label=self.title,
+            data_chart=self._data(),
+        )
 
     def legend(self) -> list[tuple[str, str, str]]:
         """Name, colour and dashes of every entry of the legend."""
@@ -350,46 +328,43 @@ class Chart:
         }
         return json.dumps(scale, separators=(",", ":"))
 
-    def _axes(self) -> list[str]:
+    def _axes(self) -> list[Markup]:
+        """Draw the grid, its values or names, and the labels."""
         bottom, right = self.height - _BOTTOM, _WIDTH - _RIGHT
         parts = []
         for tick in self.x.ticks():
             a = self._px(tick)
-            parts.append(
-                f'<line class="grid" x1="{a:.1f}" x2="{a:.1f}" y1="{_TOP}" y2="{bottom}"/>'
-            )
-            parts.append(
-                f'<text x="{a:.1f}" y="{bottom + 17}" text-anchor="middle">'
-                f"{escape(_tick(self.x, tick))}</text>"
-            )
+            label = _tick(self.x, tick)
+            parts.append(element("line", class_="grid", x1=a, x2=a, y1=_TOP, y2=bottom))
+            parts.append(element("text", label, x=a, y=bottom + 17, text_anchor="middle"))
         if self.names:
             for k, name in enumerate(self.names):
                 b = self._py(len(self.names) - k - 0.5)
                 shown = name if len(name) <= 24 else name[:23] + "…"
-                parts.append(
-                    f'<text x="{self.left - 8}" y="{b + 4:.1f}" text-anchor="end">'
-                    f"{escape(shown)}</text>"
-                )
+                parts.append(element("text", shown, x=self.left - 8, y=b + 4, text_anchor="end"))
         else:
             for tick in self.y.ticks():
                 b = self._py(tick)
-                parts.append(
-                    f'<line class="grid" x1="{self.left}" x2="{right}" y1="{b:.1f}" y2="{b:.1f}"/>'
-                )
-                parts.append(
-                    f'<text x="{self.left - 7}" y="{b + 4:.1f}" text-anchor="end">'
-                    f"{escape(_tick(self.y, tick))}</text>"
-                )
+                label = _tick(self.y, tick)
+                parts.append(element("line", class_="grid", x1=self.left, x2=right, y1=b, y2=b))
+                parts.append(element("text", label, x=self.left - 7, y=b + 4, text_anchor="end"))
         middle = (self.left + right) / 2
         parts.append(
-            f'<text class="label" x="{middle:.0f}" y="{self.height - 8}" text-anchor="middle">'
-            f"{escape(self.x.label)}</text>"
+            element(
+                "text",
+                self.x.label,
+                class_="label",
+                x=round(middle),
+                y=self.height - 8,
+                text_anchor="middle",
+            )
         )
         if self.y.label:
-            centre = (_TOP + bottom) / 2
+            turned = f"translate(14 {(_TOP + bottom) / 2:.0f}) rotate(-90)"
             parts.append(
-                f'<text class="label" transform="translate(14 {centre:.0f}) rotate(-90)" '
-                f'text-anchor="middle">{escape(self.y.label)}</text>'
+                element(
+                    "text", self.y.label, class_="label", transform=turned, text_anchor="middle"
+                )
             )
         return parts
 
@@ -405,16 +380,12 @@ def _tick(axis: Axis, value: float) -> str:
     return f"{round(100 * value, 4):g}%" if axis.percent else number(value)
 
 
-def _of(key: int | None) -> str:
-    return "" if key is None else f' data-at="{key}"'
-
-
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
 def _corners(pairs: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Leave out steps too small to be seen: a curve may jump at thousands of times."""
+    """Leave out steps of a curve that are too small to be seen; it may have thousands."""
     kept = [pairs[0]]
     for pair in pairs[1:]:
         if abs(pair[1] - kept[-1][1]) >= 0.002:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import Question
-from cqrf.app.report.scores import Prediction
+from cqrf.app.report.comparison import GridPrediction
+from cqrf.app.report.predictions import ScoringGrid
 from cqrf.data.outcome import Target
 
 Array = NDArray[np.float64]
@@ -80,7 +80,7 @@ class Cox:
             gradient = at.gradient - ridge * beta
             step = np.linalg.solve(at.information + ridge * np.eye(len(beta)), gradient)
             current = at.log_likelihood - ridge * beta @ beta / 2
-            # Halved until it climbs: far from the top Newton may overshoot.
+            # Far from the maximum the step may be too long: halve it until the likelihood rises.
             for _ in range(20):
                 new = _evaluate(X, beta + step, weight, events, first, last)
                 if new.log_likelihood - ridge * (beta + step) @ (beta + step) / 2 >= current:
@@ -171,7 +171,7 @@ def design(matrix: Array, n_categories: NDArray[np.int64]) -> Array:
         if count:
             codes = np.where(missing, -1, values).astype(np.int64)
             present, sizes = np.unique(codes, return_counts=True)
-            # The commonest is the base level.
+            # The commonest category is the base level: it has no column.
             ranked = present[np.argsort(-sizes, kind="stable")]
             columns += [(codes == code).astype(np.float64) for code in ranked[1:_MAX_CATEGORIES]]
             continue
@@ -186,27 +186,27 @@ def design(matrix: Array, n_categories: NDArray[np.int64]) -> Array:
     return np.column_stack(columns)
 
 
-def cross_fitted(
+def predict_cox(
     Z: Array,
     time: Array,
     event: NDArray[np.bool_],
-    question: Question,
+    grid: ScoringGrid,
     censoring: str,
     folds: int = 5,
-) -> Prediction | None:
-    """Predict every row by a model fitted without its fold: the counterpart of out-of-bag answers.
+) -> GridPrediction | None:
+    """Predict every row by a model that was fitted without its fold, as out-of-bag.
 
     None if some fold holds all events.
     """
     fold = np.random.default_rng(0).permutation(len(time)) % folds
-    quantiles = np.empty((len(time), len(question.levels)))
-    survival = np.empty((len(time), len(question.times)))
+    quantiles = np.empty((len(time), len(grid.levels)))
+    survival = np.empty((len(time), len(grid.times)))
     for k in range(folds):
         rest = fold != k
         if not event[rest].any():
             return None
         target = Target.from_outcome(time[rest], event[rest], None, censoring)  # type: ignore[arg-type]
         model = Cox.fit(Z[rest], target)
-        quantiles[~rest] = model.quantiles(Z[~rest], question.levels)
-        survival[~rest] = model.survival(Z[~rest], question.times)
-    return Prediction(quantiles, survival)
+        quantiles[~rest] = model.quantiles(Z[~rest], grid.levels)
+        survival[~rest] = model.survival(Z[~rest], grid.times)
+    return GridPrediction(quantiles, survival)

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from cqrf import __version__
 from cqrf.app.report.cautions import (
     Caution,
-    assumptions_section,
-    cautions_section,
+    assumptions_chapter,
+    cautions_chapter,
     find_cautions,
 )
-from cqrf.app.report.charts import bounded, percent
-from cqrf.app.report.data import data_section
-from cqrf.app.report.effects import (
-    effects_section,
-    importance_section,
+from cqrf.app.report.data_chapter import data_chapter
+from cqrf.app.report.feature_chapters import (
+    effects_chapter,
+    importance_chapter,
     measure_effects,
     measure_importance,
 )
-from cqrf.app.report.fit import fit_section, leaf_section
-from cqrf.app.report.html import Section, asset, document
-from cqrf.app.report.rows import choose_rows, portray, rows_section
+from cqrf.app.report.fit_chapter import fit_chapter, leaf_chapter
+from cqrf.app.report.markup import document
+from cqrf.app.report.numerals import bounded, percent
+from cqrf.app.report.parts import Chapter, Part
+from cqrf.app.report.row_chapter import choose_rows, portray, rows_chapter
 from cqrf.app.report.subject import SHOWN, Subject, level_index
 from cqrf.support.progress import ProgressBar
 
@@ -38,40 +40,41 @@ _BIBTEX = """@article{li2019censored,
 
 def build_page(subject: Subject, *, verbose: int) -> tuple[str, list[Caution]]:
     """Compute everything and write the page; return it with its warnings."""
-    sections: list[Section] = []
+    chapters: list[Chapter] = []
     cautions: list[Caution] = []
 
     def learn_features() -> None:
         importance = measure_importance(subject)
-        sections.append(importance_section(subject, importance))
+        chapters.append(importance_chapter(subject, importance))
         order = np.argsort(-importance.mean, kind="stable")
-        sections.append(effects_section(subject, measure_effects(subject, order)))
+        chapters.append(effects_chapter(subject, measure_effects(subject, order)))
 
     steps: list[Callable[[], None]] = [
         lambda: cautions.extend(find_cautions(subject)),
-        lambda: sections.append(cautions_section(cautions)),
-        lambda: sections.append(data_section(subject)),
-        lambda: sections.append(fit_section(subject)),
-        lambda: sections.append(leaf_section(subject)),
+        lambda: chapters.append(cautions_chapter(cautions)),
+        lambda: chapters.append(data_chapter(subject)),
+        lambda: chapters.append(fit_chapter(subject)),
+        lambda: chapters.append(leaf_chapter(subject)),
         learn_features,
-        lambda: sections.append(rows_section(subject, portray(subject, choose_rows(subject)))),
-        lambda: sections.append(assumptions_section(subject)),
-        lambda: sections.append(_cite_section()),
+        lambda: chapters.append(rows_chapter(subject, portray(subject, choose_rows(subject)))),
+        lambda: chapters.append(assumptions_chapter(subject)),
+        lambda: chapters.append(_cite_chapter()),
     ]
     with ProgressBar(len(steps), "writing the report", enabled=verbose > 0) as bar:
         for k, step in enumerate(steps):
             step()
             bar.update(k + 1)
-    links = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
-    body = "\n".join(section.html() for section in sections)
-    main = (
-        f"<main><h1>{escape(subject.title)}</h1>\n{_summary(subject, cautions)}\n"
-        f'<nav aria-label="Chapters"><ul>{links}</ul></nav>\n{body}\n</main>'
+    page = document(
+        "report/page.html",
+        subject.title,
+        summary=_summary(subject),
+        counted=_counted(cautions),
+        chapters=chapters,
     )
-    return document(subject.title, main, script=asset("chart.js")), cautions
+    return page, cautions
 
 
-def _summary(subject: Subject, cautions: list[Caution]) -> str:
+def _summary(subject: Subject) -> str:
     forest, scores = subject.forest, subject.scores
     low, middle, high = _medians(subject)
     span = low if low == high else f"{low} to {high}"
@@ -88,17 +91,18 @@ def _summary(subject: Subject, cautions: list[Caution]) -> str:
             f"{percent(skill.std_error)}) {of} the integrated Brier score of one curve for "
             f"everybody, {subject.how_far}; concordance {scores.concordance:.2f}. "
         )
-    return f'<p>{escape(sentence)}<a href="#warnings">{_counted(cautions)}</a>.</p>'
+    return sentence
 
 
 def _medians(subject: Subject) -> list[str]:
-    """Write the 10, 50 and 90% points of the predicted medians over rows, bounds as bounds."""
+    """Write the 10, 50 and 90% points of the rows' predicted medians, or bounds of these points."""
     at = level_index(0.5)
-    answered = ~np.isnan(subject.answers.quantiles[:, at])
-    medians = subject.answers.quantiles[answered, at]
-    # Beyond its bound a median may lie anywhere: a point is known where that makes no difference.
+    answered = ~np.isnan(subject.predictions.quantiles[:, at])
+    medians = subject.predictions.quantiles[answered, at]
+    # Where only a bound is known, the median may lie anywhere beyond it. A point is known if it is
+    # the same when all such medians are moved to infinity.
     farthest = -np.inf if subject.left else np.inf
-    moved = np.where(subject.answers.identified[answered, at], medians, farthest)
+    moved = np.where(subject.predictions.identified[answered, at], medians, farthest)
     points = [np.quantile(values, SHOWN, method="inverted_cdf") for values in (medians, moved)]
     return [
         bounded(float(near), bool(near == far), subject.words)
@@ -115,13 +119,15 @@ def _counted(cautions: list[Caution]) -> str:
     return " and ".join(texts if counts["note"] else texts[:1])
 
 
-def _cite_section() -> Section:
-    return Section(
-        "cite",
-        "How to cite",
-        [
-            "<p>The method: Alexander Hanbo Li and Jelena Bradic, <em>Censored Quantile Regression "
-            "Forests</em>, arXiv:1902.03327. The program: cqrf, version "
-            f"{__version__}.</p><pre>{escape(_BIBTEX)}</pre>"
-        ],
-    )
+@dataclass(frozen=True)
+class Citation(Part):
+    """The paper and the program."""
+
+    macro: ClassVar = "citation"
+
+    version: str
+    bibtex: str
+
+
+def _cite_chapter() -> Chapter:
+    return Chapter("cite", "How to cite", [Citation(__version__, _BIBTEX)])

@@ -10,27 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cqrf import _engine
-from cqrf.app.report.answers import (
-    Answers,
-    Question,
-    estimation_of,
-    out_of_bag,
-    predicted,
+from cqrf.app.report.comparison import Scores, predict_kaplan_meier, score_beside_rivals
+from cqrf.app.report.cox import design, predict_cox
+from cqrf.app.report.numerals import number
+from cqrf.app.report.predictions import (
+    PredictedRows,
+    ScoringGrid,
+    encoded_law,
+    predict_out_of_bag,
+    predict_rows,
     share_trained_on,
 )
-from cqrf.app.report.charts import number
-from cqrf.app.report.cox import cross_fitted, design
-from cqrf.app.report.scores import Scores, kaplan_meier, score
 from cqrf.data.outcome import Target, marginal_curves, parse_outcome
 from cqrf.forest import CensoredQuantileForest
 from cqrf.metrics.horizon import read_horizon
+from cqrf.model.effects import encoded_matrix
 from cqrf.support.checks import check_same_rows
 from cqrf.support.colours import colour_of_level
 from cqrf.support.words import Words, words_for
 
 Array = NDArray[np.float64]
 
-# Every twentieth: enough for a calibration curve, and the ends of the usual intervals.
+# Every 0.05: enough for a calibration curve; 50, 80 and 90% intervals end at such levels.
 LEVELS = np.arange(1, 20) / 20
 SHOWN = (0.1, 0.5, 0.9)
 COLOURS = tuple(map(colour_of_level, SHOWN))
@@ -73,14 +74,10 @@ class Subject:
         time_name: str | None,
         horizon: float | str = "auto",
     ) -> Subject:
-        """Check the data as `fit` does; without a name an outcome is a time, or a value."""
+        """Check the data as `fit` does; the default name of the outcome is "time", or "value"."""
         check_same_rows(X=X, y=y, event=event)
         time, seen = parse_outcome(y, event)
-        features = forest.encode(X)
-        matrix = np.column_stack([features.column(j) for j in range(features.shape[1])])
-        # Codes of categories that are not there are -1; here they are missing like numbers.
-        for j, _ in forest.model_.encoder.categories:
-            matrix[matrix[:, j] < 0, j] = np.nan
+        matrix = encoded_matrix(forest.encode(X), forest.model_.encoder)
         if len(matrix) != len(time):
             raise ValueError(
                 f"X and y differ in length: X has {len(matrix)} rows, y has {len(time)}"
@@ -131,7 +128,7 @@ class Subject:
             return "missing"
         if j in self.categories:
             return str(self.categories[j][int(value)])
-        # A year has no thousands.
+        # Whole numbers below 100,000 have no comma: they may be years.
         return f"{value:.0f}" if value == int(value) and abs(value) < 1e5 else number(value)
 
     @cached_property
@@ -176,33 +173,33 @@ class Subject:
 
     @property
     def how_far(self) -> str:
-        """How far is scored, in words."""
+        """The horizon in words, such as "scored up to 365"."""
         return self.words.scored.format(self.forest.outcome_labels_.write(self.horizon))
 
     @cached_property
-    def question(self) -> Question:
-        """What is asked of every row, and how far."""
-        return Question.about(self.forest, LEVELS, self.horizon)
+    def grid(self) -> ScoringGrid:
+        """Levels and times at which predictions are scored."""
+        return ScoringGrid.about(self.forest, LEVELS, self.horizon)
 
     @cached_property
-    def answers(self) -> Answers:
+    def predictions(self) -> PredictedRows:
         """Predictions for every row: out-of-bag for training rows."""
         if self.is_training:
-            return out_of_bag(self.forest, self.question)
-        estimation = estimation_of(self.forest, self.matrix)
-        return predicted(self.forest, estimation, self.time, self.event, self.question)
+            return predict_out_of_bag(self.forest, self.grid)
+        law = encoded_law(self.forest, self.matrix)
+        return predict_rows(law, self.time, self.event, self.grid)
 
     @cached_property
     def scores(self) -> Scores:
         """Scores beside the Kaplan-Meier curve and Cox regression."""
         trained = self.forest.target_
-        everybody = kaplan_meier(trained, self.question, out_of_bag=self.answers.out_of_bag)
+        everybody = predict_kaplan_meier(trained, self.grid, out_of_bag=self.predictions.out_of_bag)
         rivals = {"Kaplan-Meier": everybody}
         design_matrix = design(self.matrix, self.forest.model_.encoder.n_categories)
-        cox = cross_fitted(design_matrix, self.time, self.event, self.question, self.censoring)
+        cox = predict_cox(design_matrix, self.time, self.event, self.grid, self.censoring)
         if cox is not None:
             rivals["Cox regression"] = cox
-        return score(self.answers, rivals, trained)
+        return score_beside_rivals(self.predictions, rivals, trained)
 
 
 def level_index(level: float) -> int:

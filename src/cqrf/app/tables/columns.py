@@ -22,7 +22,8 @@ from cqrf.app.tables.reading import Block
 
 Kind = Literal["number", "boolean", "date", "text"]
 
-# A column of which so much is numbers is meant to be numeric; what is not, is a mistake.
+# A column of text is meant to be numeric if at least this share of its cells are numbers; the other
+# cells are mistakes then.
 _MOSTLY = 0.5
 _LIMIT = r"^\s*[<>≤≥]"
 _OTHER_DATE = r"^\s*\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\b"
@@ -59,7 +60,7 @@ def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
         return "boolean"
     if _dates(known) is not None:
         return "date"
-    # Of every category once: there are few of them, and patterns take long.
+    # Matching patterns is slow: every different text is matched once.
     different, counts = pc.value_counts(pc.utf8_trim_whitespace(known)).flatten()
     numeric = looks_numeric(different, block.dialect)
     if (pc.sum(counts.filter(numeric)).as_py() or 0) >= _MOSTLY * len(known):
@@ -75,7 +76,7 @@ def kind_of(block: Block, name: str, *, learned: bool = True) -> Kind:
 
 
 def numbers_with_units(cells: pa.Array) -> bool:
-    """Whether text is numbers with a unit or a sign around them, such as 66.8 kg, and many such."""
+    """Whether a column has many numbers with a unit or a sign around them, such as 66.8 kg."""
     different = pc.unique(cells.drop_null())
     if len(different) <= _FEW_CATEGORIES:
         return False

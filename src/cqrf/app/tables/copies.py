@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from cqrf.app.tables.columns import Kind, numbers, numbers_within, texts
 from cqrf.app.tables.errors import TableError, shown
-from cqrf.app.tables.outcome import Outcome, OutcomeColumns
+from cqrf.app.tables.outcome_columns import Outcome, OutcomeColumns
 from cqrf.app.tables.reading import Block
 
 Array = NDArray[np.float64]
 Judge = Callable[[Block, tuple[str, ...], Outcome, OutcomeColumns], str | None]
 
-# So many values must follow the outcome that it cannot be chance.
+# With fewer rows or values than these, a column may follow the outcome by chance.
 _LEAST_EQUAL = 3
 _LEAST_ROWS, _LEAST_VALUES = 10, 5
 _LEAST_OF_A_KIND = 4

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from cqrf.app.tables.columns import Kind, numbers
 from cqrf.app.tables.reading import Block
 
-# Of fewer rows, that no value comes twice says nothing.
+# In fewer rows than this, all values may be different by chance.
 _LEAST_ROWS = 10
-# Beyond this share of different values, text tells rows apart and not kinds of them.
+# Text with a larger share of different values names single rows, not kinds of rows.
 _MOSTLY = 0.9
 # Beyond this one it may.
 _OFTEN = 0.5
@@ -77,7 +77,7 @@ def _numbers_rows(values: NDArray[np.float64]) -> bool:
 
 
 def _different_integers(values: NDArray[np.float64]) -> bool:
-    """Whether all values are there, whole and different; most columns are told from few of them."""
+    """Whether values are whole numbers, all different and none missing; the first often decide."""
     return all(
         bool((part == np.floor(part)).all()) and len(np.unique(part)) == len(part)
         for part in (values[:_FEW], values)

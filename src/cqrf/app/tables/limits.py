@@ -24,7 +24,7 @@ _UNCOUNTABLE = "DELTA_BYTE_ARRAY"
 
 
 @dataclass(frozen=True)
-class Limits:
+class SizeLimits:
     """How much of a table is taken in.
 
     Attributes
@@ -65,7 +65,7 @@ class Limits:
 class CountedStream(io.RawIOBase):
     """A stream that ends with an error when it gives more than is allowed."""
 
-    def __init__(self, stream: IO[bytes], limits: Limits, file: str) -> None:
+    def __init__(self, stream: IO[bytes], limits: SizeLimits, file: str) -> None:
         self._stream, self._limits, self._file, self._given = stream, limits, file, 0
 
     def readable(self) -> bool:
@@ -81,7 +81,7 @@ class CountedStream(io.RawIOBase):
         return len(piece)
 
 
-def open_parquet(stream: IO[bytes], limits: Limits, file: str) -> pa.parquet.ParquetFile:
+def open_parquet(stream: IO[bytes], limits: SizeLimits, file: str) -> pa.parquet.ParquetFile:
     """Open a file whose table of contents does not tell of too much; it is taken at its word.
 
     Text comes with every different cell once, as it is stored.
@@ -98,7 +98,9 @@ def open_parquet(stream: IO[bytes], limits: Limits, file: str) -> pa.parquet.Par
     return pa.parquet.ParquetFile(stream, metadata=contents, read_dictionary=texts)
 
 
-def open_feather(stream: IO[bytes], limits: Limits, file: str) -> pa.ipc.RecordBatchStreamReader:
+def open_feather(
+    stream: IO[bytes], limits: SizeLimits, file: str
+) -> pa.ipc.RecordBatchStreamReader:
     """Open a file whose messages do not hold too much when they are decompressed.
 
     They are read one after the other, as they have been counted, and not as its table of contents
@@ -122,7 +124,7 @@ def open_feather(stream: IO[bytes], limits: Limits, file: str) -> pa.ipc.RecordB
 
 
 def unpacked(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, limits: Limits, file: str
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, limits: SizeLimits, file: str
 ) -> Iterator[pa.RecordBatch]:
     """Turn batches as they are stored into those of a schema, as long as they do not hold too much.
 
@@ -132,7 +134,7 @@ def unpacked(
         Text may have every different cell once.
     schema : Schema
         What they are to be.
-    limits : Limits
+    limits : SizeLimits
         For all of them together.
     file : str
         Name for messages.

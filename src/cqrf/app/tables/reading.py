@@ -23,10 +23,10 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from cqrf.app.tables.errors import TableError, meant, shown
-from cqrf.app.tables.limits import CountedStream, Limits, open_feather, open_parquet, unpacked
+from cqrf.app.tables.limits import CountedStream, SizeLimits, open_feather, open_parquet, unpacked
 
-# Bytes of a CSV file that are read at once; a line must fit in, and some thirty are read ahead.
-# Rows of a Parquet file that are read at once.
+# Bytes of a CSV file in one block, into which every line must fit; about thirty blocks are read
+# ahead. Rows of a Parquet file in one block.
 BLOCK_BYTES = 4 << 20
 BLOCK_ROWS = 50_000
 _PEEK = 1 << 16
@@ -104,7 +104,7 @@ def listed(names: Any, wanted: str) -> str:
 
 
 @dataclass(eq=False)
-class Table:
+class TableReader:
     """An open table; its blocks can be read once.
 
     Attributes
@@ -120,7 +120,7 @@ class Table:
     _batches: Iterator[pa.RecordBatch]
     _dialect: Dialect
     _text: bool
-    _limits: Limits | None = None
+    _limits: SizeLimits | None = None
     _next_row: int = field(default=1)
 
     def blocks(self) -> Iterator[Block]:
@@ -162,13 +162,13 @@ class Table:
         return Block(self.file, columns, 1, self._next_row - 1, self._dialect)
 
 
-def open_table(
+def open_input(
     source: str | Path | IO[bytes],
     dialect: Dialect | None = None,
     *,
     name: str | None = None,
-    limits: Limits | None = None,
-) -> Table:
+    limits: SizeLimits | None = None,
+) -> TableReader:
     """Open a table; what it is shows in its first bytes.
 
     Parameters
@@ -179,12 +179,12 @@ def open_table(
         How a CSV file is written.
     name : str, optional
         Name for messages.
-    limits : Limits, optional
+    limits : SizeLimits, optional
         Most that is taken in; a larger table raises `TableTooLarge`.
 
     Returns
     -------
-    Table
+    TableReader
     """
     dialect = dialect or Dialect()
     if isinstance(source, str | Path):
@@ -232,9 +232,9 @@ def _peekable(stream: IO[bytes]) -> io.BufferedReader:
 
 
 def _open_binary(
-    stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: Limits | None
-) -> Table:
-    # Both formats keep their table of contents at the end: a pipe is read whole.
+    stream: IO[bytes], kind: str, dialect: Dialect, name: str, limits: SizeLimits | None
+) -> TableReader:
+    # Both formats have their table of contents at the end, so that a pipe must be read whole.
     if not stream.seekable() or isinstance(stream, io.BytesIO):
         stream = io.BytesIO(stream.read())
     batches: Iterator[pa.RecordBatch]
@@ -264,12 +264,12 @@ def _open_binary(
         raise TableError(name, f"this is no sound {kind} file: {_one_line(str(error))}") from None
     if limits is not None:
         batches = unpacked(batches, schema, limits, name)
-    return Table(name, names, batches, dialect, _text=False)
+    return TableReader(name, names, batches, dialect, _text=False)
 
 
 def _open_csv(
-    stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str, limits: Limits | None
-) -> Table:
+    stream: io.BufferedReader, start: bytes, dialect: Dialect, name: str, limits: SizeLimits | None
+) -> TableReader:
     _refuse_binary(start, dialect, name)
     delimiter = dialect.delimiter or ("\t" if name.endswith(".tsv") else ",")
     names = _header(start, delimiter, dialect, name)
@@ -284,7 +284,7 @@ def _open_csv(
             ),
             pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             pa.csv.ConvertOptions(
-                # Not text yet: a cell that is not UTF-8 is looked for with its row at hand.
+                # Bytes, not text: a cell that is not UTF-8 is found later, when its row is known.
                 column_types=dict.fromkeys(names, pa.binary()),
                 null_values=list(dialect.missing),
                 strings_can_be_null=True,
@@ -296,7 +296,9 @@ def _open_csv(
         raise _csv_error(name, str(error)) from None
     except (UnicodeError, LookupError) as error:
         raise TableError(name, f"is not written in {dialect.encoding}: {error}") from None
-    return Table(name, _distinct(reader.schema.names, name), iter(reader), dialect, _text=True)
+    return TableReader(
+        name, _distinct(reader.schema.names, name), iter(reader), dialect, _text=True
+    )
 
 
 def _refuse_binary(start: bytes, dialect: Dialect, name: str) -> None:
@@ -313,7 +315,7 @@ def _header(start: bytes, delimiter: str, dialect: Dialect, name: str) -> list[s
     encoding = "utf-8-sig" if dialect.encoding.lower() in ("utf-8", "utf8") else dialect.encoding
     try:
         head = start.lstrip(b"\r\n")
-        # What was peeked at may end in half a character, but not its first line.
+        # The bytes may end in the middle of a character, unless their first line is complete.
         head.partition(b"\n")[0].decode(encoding, "ignore" if b"\n" not in head else "strict")
         text = head.decode(encoding, errors="ignore")
         line = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])

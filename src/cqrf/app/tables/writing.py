@@ -81,7 +81,7 @@ def open_output(path: str, kind: str) -> Iterator[Write]:
         elif kind == "jsonl":
             yield lambda block: _write_json(file, block)
         else:
-            # Both formats ask where they are in the file, which a pipe cannot tell.
+            # Both formats need positions in the file, which a pipe does not have.
             sink = io.BytesIO() if path == "-" else file
             with _binary_writer(sink, kind) as write:
                 yield write

@@ -1,4 +1,4 @@
-"""The features of every row as a frame, for fitting, and for a forest that is fitted."""
+"""Which columns of a table are features, and how they are read into a frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureColumns:
     """Names and kinds of the columns that a forest learns from.
 
     Attributes
@@ -47,11 +47,11 @@ class Features:
         drop: tuple[str, ...] = (),
         category: tuple[str, ...] = (),
         feature: tuple[str, ...] = (),
-    ) -> Features:
+    ) -> FeatureColumns:
         """Choose the columns of a training table.
 
-        All are learned from but the outcome, what is dropped, and what only tells rows apart,
-        unless `category` or `feature` names it.
+        All are features but the outcome, columns that are dropped, and identifiers; the latter are
+        features too if `category` or `feature` names them.
         """
         for option, names in (("--drop", drop), ("--category", category), ("--feature", feature)):
             for name in names:
@@ -84,7 +84,9 @@ class Features:
         return cls(kinds, left_out=left_out, notes=tuple(notes))
 
     @classmethod
-    def of_forest(cls, forest: CensoredQuantileForest, names: list[str], file: str) -> Features:
+    def of_forest(
+        cls, forest: CensoredQuantileForest, names: list[str], file: str
+    ) -> FeatureColumns:
         """Find the columns that a fitted forest needs among those of a table."""
         words = {
             j: values.dtype.kind not in "biuf" for j, values in forest.model_.encoder.categories
@@ -111,14 +113,14 @@ class Features:
         )
 
 
-def read_features(block: Block, features: Features) -> Any:
+def read_features(block: Block, features: FeatureColumns) -> Any:
     """Read the features of a block.
 
     Parameters
     ----------
     block : Block
         Some rows of a table.
-    features : Features
+    features : FeatureColumns
         Which columns, and what they hold.
 
     Returns

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from cqrf.app.report.charts import GREY, NOTHING, Axis, Chart, number, percent, plus_minus
-from cqrf.app.report.html import Section, Table, figure, grid, paragraph, tiles
-from cqrf.app.report.scores import Rival, Scores
+from cqrf.app.report.charts import GREY, Axis, Chart
+from cqrf.app.report.comparison import Rival, Scores
+from cqrf.app.report.numerals import NOTHING, number, percent, plus_minus
+from cqrf.app.report.parts import (
+    CaptionedChart,
+    CellTable,
+    Chapter,
+    ChartGrid,
+    Paragraph,
+    Part,
+    Tiles,
+)
+from cqrf.app.report.predictions import MUCH_TRAINED_ON
 from cqrf.app.report.subject import LEVELS, Subject
-from cqrf.support.colours import BLUE, ORANGE, PURPLE
+from cqrf.support.colours import BLUE, ERROR_BAR, ORANGE, PURPLE
 
 _RIVAL_COLOURS = (GREY, ORANGE)
 _DASHES = ("6 3", "2 3")
-# From that share of training rows on, scores say little of new ones.
-_TRAINED_ON = 0.5
 
 
-def fit_section(subject: Subject) -> Section:
+def fit_chapter(subject: Subject) -> Chapter:
     """Scores beside the baselines, calibration, coverage, identified shares."""
     scores = subject.scores
-    if subject.answers.out_of_bag:
+    if subject.predictions.out_of_bag:
         how = (
             f"All scores are out-of-bag: each of the {scores.n:,} rows is predicted by the trees "
             "that did not see it. Cox regression is fitted in five folds for the same reason."
         )
-    elif subject.share_trained_on > _TRAINED_ON:
+    elif subject.share_trained_on > MUCH_TRAINED_ON:
         how = (
             f"{percent(subject.share_trained_on)} of these {scores.n:,} rows are among those that "
             "the forest was grown from: the scores flatter it."
@@ -35,12 +43,14 @@ def fit_section(subject: Subject) -> Section:
             "fitted to these rows in five folds."
         )
     parts = [
-        paragraph(how),
-        tiles(headline(subject)),
-        _curves(subject),
-        grid([_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]),
+        Paragraph(how),
+        Tiles(headline(subject)),
+        *_curves(subject),
+        ChartGrid(
+            [_loss(subject), _calibration(subject), _coverage(subject), _identified(subject)]
+        ),
     ]
-    return Section("fit", "How good is the fit?", parts)
+    return Chapter("fit", "How good is the fit?", parts)
 
 
 def headline(subject: Subject) -> list[tuple[str, str]]:
@@ -56,7 +66,7 @@ def headline(subject: Subject) -> list[tuple[str, str]]:
     ]
 
 
-def _curves(subject: Subject) -> str:
+def _curves(subject: Subject) -> list[Part]:
     """Scores of whole curves, side by side."""
     scores = subject.scores
     rows = [
@@ -82,7 +92,7 @@ def _curves(subject: Subject) -> str:
         f"score needs no weights and holds also where {subject.words.censoring} depends on the "
         "features; ± is a standard error."
     )
-    return Table("Scores of whole curves", head, rows).html() + paragraph(text)
+    return [CellTable("Scores of whole curves", head, rows), Paragraph(text)]
 
 
 def _order_and_log(scores: Scores | Rival) -> tuple[str, str]:
@@ -93,13 +103,13 @@ def _three_digits(value: float) -> str:
     return f"{value:.3f}" if np.isfinite(value) else NOTHING
 
 
-def leaf_section(subject: Subject) -> Section:
+def leaf_chapter(subject: Subject) -> Chapter:
     """How the size of the leaves was chosen."""
     path = subject.forest.leaf_size_path_
     size = subject.forest.min_samples_split_
     title = "The size of the leaves"
     if path is None:
-        return Section("leaves", title, [paragraph(f"Nodes of {size} or more rows are split.")])
+        return Chapter("leaves", title, [Paragraph(f"Nodes of {size} or more rows are split.")])
     chart = Chart(
         f"Out-of-bag loss by the size of a node that is split; smallest at {path.best}",
         Axis.around("rows of a node that is split", path.size, log=True),
@@ -109,12 +119,12 @@ def leaf_section(subject: Subject) -> Section:
     )
     chart.ribbon(path.size, path.loss - path.std_error, path.loss + path.std_error, BLUE)
     chart.line(path.size, path.loss, BLUE, "out-of-bag loss", dots=True)
-    chart.rule(x=float(path.best), label=f"chosen: {path.best}")
+    chart.rule(float(path.best), f"chosen: {path.best}")
     rows = [
         (f"{s:,}", f"{loss:.5f}", f"{error:.5f}")
         for s, loss, error in zip(path.size, path.loss, path.std_error, strict=True)
     ]
-    table = Table("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
+    table = CellTable("Numbers: loss by size", ("rows", "loss", "standard error"), rows)
     caption = (
         "Small nodes follow the data closely, large ones average more. The loss is the squared "
         "distance of predicted probabilities, averaged over neighbouring sizes; the shade is a "
@@ -124,10 +134,12 @@ def leaf_section(subject: Subject) -> Section:
         f"Nothing was tuned by hand: nodes of {path.best} or more rows are split, the size of "
         "smallest out-of-bag loss."
     )
-    return Section("leaves", title, [paragraph(text), grid([figure(chart, caption, table)])])
+    return Chapter(
+        "leaves", title, [Paragraph(text), ChartGrid([CaptionedChart(chart, caption, table)])]
+    )
 
 
-def _loss(subject: Subject) -> str:
+def _loss(subject: Subject) -> CaptionedChart:
     scores = subject.scores
     losses = np.concatenate([scores.loss, *(rival.loss for rival in scores.rivals)])
     chart = Chart(
@@ -150,13 +162,13 @@ def _loss(subject: Subject) -> str:
     head = ["quantile", "forest"]
     for rival in scores.rivals:
         head += [rival.name, "saved"]
-    table = Table("Numbers: loss by quantile", head, rows)
+    table = CellTable("Numbers: loss by quantile", head, rows)
     caption = (
         f"Pinball loss, {subject.how_far}: lower is better. Kaplan-Meier ignores the features, and "
         f"where all predictions lie {subject.words.past} there is nothing to lose. "
         + " ".join(_saving(rival, subject.words.past) for rival in scores.rivals)
     )
-    return figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
 def _saving(rival: Rival, past: str) -> str:
@@ -171,7 +183,7 @@ def _saving(rival: Rival, past: str) -> str:
     )
 
 
-def _calibration(subject: Subject) -> str:
+def _calibration(subject: Subject) -> CaptionedChart:
     found = subject.scores.calibration
     chart = Chart(
         subject.words.passed_title,
@@ -183,10 +195,11 @@ def _calibration(subject: Subject) -> str:
     for level, observed, error, used in zip(
         found.quantiles, found.observed, found.std_error, found.n_used, strict=True
     ):
-        tip = f"{percent(level)} quantile: {plus_minus(observed, 2 * error, percent)}"
-        chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=2 * error)
+        bar = ERROR_BAR * error
+        tip = f"{percent(level)} quantile: {plus_minus(observed, bar, percent)}"
+        chart.dot(level, observed, BLUE, f"{tip}\n{used:,} rows", error_y=bar)
         rows.append((percent(level), percent(observed), percent(error), f"{used:,}"))
-    table = Table(
+    table = CellTable(
         "Numbers: calibration",
         ("quantile", "observed", "standard error", f"rows {subject.words.within}"),
         rows,
@@ -195,10 +208,10 @@ def _calibration(subject: Subject) -> str:
         f"Calibration, {subject.how_far}: {subject.words.passed_caption} Points on the line are "
         "right; bars are two standard errors. A dash in the table: too few rows are within reach."
     )
-    return figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
-def _coverage(subject: Subject) -> str:
+def _coverage(subject: Subject) -> CaptionedChart:
     found = subject.scores.coverage
     chart = Chart(
         "Coverage of prediction intervals: nominal and observed",
@@ -213,8 +226,9 @@ def _coverage(subject: Subject) -> str:
         chart.bar(
             (0.0, at - 0.28), (c.nominal, at + 0.28), "#dbe3ea", f"nominal {percent(c.nominal)}"
         )
-        tip = f"holds {plus_minus(c.observed, 2 * c.std_error, percent)}\n{c.n_used:,} rows"
-        chart.dot(c.observed, at, BLUE, tip, error_x=2 * c.std_error)
+        bar = ERROR_BAR * c.std_error
+        tip = f"holds {plus_minus(c.observed, bar, percent)}\n{c.n_used:,} rows"
+        chart.dot(c.observed, at, BLUE, tip, error_x=bar)
         rows.append(
             (
                 percent(c.nominal),
@@ -224,7 +238,7 @@ def _coverage(subject: Subject) -> str:
                 f"{c.n_used:,}",
             )
         )
-    table = Table(
+    table = CellTable(
         "Numbers: coverage",
         ("interval", "holds", "standard error", "median width", f"rows {subject.words.within}"),
         rows,
@@ -234,10 +248,10 @@ def _coverage(subject: Subject) -> str:
         "two standard errors. Rows whose interval has an end that the data do not reach are left "
         "out; where those are all, there is no point."
     )
-    return figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)
 
 
-def _identified(subject: Subject) -> str:
+def _identified(subject: Subject) -> CaptionedChart:
     shares = subject.scores.identified
     chart = Chart(
         "Share of rows whose quantile the data identify, by quantile",
@@ -246,9 +260,9 @@ def _identified(subject: Subject) -> str:
     )
     chart.line(LEVELS, shares, PURPLE, "identified", dots=True)
     rows = [(percent(a), percent(b)) for a, b in zip(LEVELS, shares, strict=True)]
-    table = Table("Numbers: identified", ("quantile", "rows identified"), rows)
+    table = CellTable("Numbers: identified", ("quantile", "rows identified"), rows)
     caption = (
         f"How far the data reach: a quantile is identified if the row's {subject.words.curve} "
         "comes to its level within the record. Elsewhere only a bound is known."
     )
-    return figure(chart, caption, table)
+    return CaptionedChart(chart, caption, table)

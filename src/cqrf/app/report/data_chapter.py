@@ -6,8 +6,18 @@ from functools import partial
 
 import numpy as np
 
-from cqrf.app.report.charts import NOTHING, Axis, Chart, bounded, number, percent
-from cqrf.app.report.html import Section, Table, figure, grid, paragraph, tiles
+from cqrf.app.report.charts import Axis, Chart
+from cqrf.app.report.numerals import NOTHING, bounded, number, percent
+from cqrf.app.report.parts import (
+    CaptionedChart,
+    CellTable,
+    Chapter,
+    ChartGrid,
+    FoldedTable,
+    Paragraph,
+    Part,
+    Tiles,
+)
 from cqrf.app.report.subject import Subject
 from cqrf.solving.solve import solve_quantiles
 from cqrf.support.colours import BLUE, ORANGE, RED
@@ -15,7 +25,7 @@ from cqrf.support.colours import BLUE, ORANGE, RED
 _BINS = 24
 
 
-def data_section(subject: Subject) -> Section:
+def data_chapter(subject: Subject) -> Chapter:
     """Show who was followed how long, and what is missing."""
     event, words = subject.event, subject.words
     missing = np.isnan(subject.matrix).mean(axis=0)
@@ -27,15 +37,15 @@ def data_section(subject: Subject) -> Section:
         (f"median {subject.time_name}, all rows (Kaplan-Meier)", _median(subject)),
         ("cells missing", percent(float(missing.mean()))),
     ]
-    parts = [
-        tiles(facts),
-        paragraph(words.one_bound.format(subject.time_name)),
-        grid([_over_time(subject), _kaplan_meier(subject)]),
+    parts: list[Part] = [
+        Tiles(facts),
+        Paragraph(words.one_bound.format(subject.time_name)),
+        ChartGrid([_over_time(subject), _kaplan_meier(subject)]),
     ]
     if missing.any():
         parts.append(_missing(subject, missing))
     parts.append(_features(subject, missing))
-    return Section("data", "The data", parts)
+    return Chapter("data", "The data", parts)
 
 
 def _median(subject: Subject) -> str:
@@ -54,7 +64,7 @@ def _median(subject: Subject) -> str:
     return bounded(float(bound[0]), not np.isnan(marked[0]), subject.words)
 
 
-def _over_time(subject: Subject) -> str:
+def _over_time(subject: Subject) -> CaptionedChart:
     """Rows with an event and censored ones, stacked, along time."""
     time, event, words = subject.time, subject.event, subject.words
     edges = np.linspace(time.min(), time.max(), _BINS + 1)
@@ -78,11 +88,11 @@ def _over_time(subject: Subject) -> str:
         share = percent(b / (a + b)) if a + b else NOTHING
         rows.append((span, str(a), str(b), share))
     head = (subject.time_name, words.events, words.censored, words.share_censored)
-    table = Table(f"Numbers: rows by {subject.time_name}", head, rows)
-    return figure(chart, words.rows_caption, table)
+    table = CellTable(f"Numbers: rows by {subject.time_name}", head, rows)
+    return CaptionedChart(chart, words.rows_caption, table)
 
 
-def _kaplan_meier(subject: Subject) -> str:
+def _kaplan_meier(subject: Subject) -> CaptionedChart:
     """Kaplan-Meier curves of the event and of the censoring."""
     times, survival, censoring = subject.marginal
     words = subject.words
@@ -104,19 +114,19 @@ def _kaplan_meier(subject: Subject) -> str:
         dash="6 3",
     )
     picks = np.unique(np.linspace(0, len(times) - 1, 20).round().astype(int))
-    table = Table(
+    table = CellTable(
         "Numbers: the two curves",
         (subject.time_name, words.event_curve, words.censoring_curve),
         [(number(times[k]), percent(survival[k]), percent(censoring[k])) for k in picks],
     )
-    return figure(
+    return CaptionedChart(
         chart,
         f"Kaplan-Meier curves of all rows together. {words.curves_caption}",
         table,
     )
 
 
-def _missing(subject: Subject, missing: np.ndarray) -> str:
+def _missing(subject: Subject, missing: np.ndarray) -> ChartGrid:
     word = subject.words.censored
     order = [j for j in np.argsort(-missing, kind="stable") if missing[j] > 0][:20]
     chart = Chart(
@@ -141,16 +151,16 @@ def _missing(subject: Subject, missing: np.ndarray) -> str:
                 percent(1.0 - subject.event[~absent].mean()) if not absent.all() else NOTHING,
             )
         )
-    table = Table(
+    table = CellTable(
         "Numbers: missing values",
         ("feature", "missing", "share", f"{word} if missing", f"{word} if not"),
         rows,
     )
     caption = "Missing values need no filling in: a tree sends them to the side that fits better."
-    return grid([figure(chart, caption, table)])
+    return ChartGrid([CaptionedChart(chart, caption, table)])
 
 
-def _features(subject: Subject, missing: np.ndarray) -> str:
+def _features(subject: Subject, missing: np.ndarray) -> FoldedTable:
     rows = []
     for j, name in enumerate(subject.names):
         values = subject.matrix[:, j]
@@ -177,5 +187,4 @@ def _features(subject: Subject, missing: np.ndarray) -> str:
                 )
             )
     head = ("feature", "kind", "smallest", "median or commonest", "largest", "missing")
-    table = Table("All features", head, rows)
-    return f"<details><summary>{table.caption}</summary>{table.html()}</details>"
+    return FoldedTable(CellTable("All features", head, rows))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cqrf.app.tables.columns import Kind, numbers
 from cqrf.app.tables.errors import TableError
 from cqrf.app.tables.identifiers import called_identifier
-from cqrf.app.tables.outcome import Outcome, OutcomeColumns
+from cqrf.app.tables.outcome_columns import Outcome, OutcomeColumns
 from cqrf.app.tables.reading import Block
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ _LEAST_JOINED = 3
 _MOSTLY = 0.9
 
 
-def refuse_intervals(
+def refuse_start_stop(
     block: Block, outcome: Outcome, columns: OutcomeColumns, kinds: dict[str, Kind]
 ) -> None:
     """Refuse start-stop rows: columns that are called so, or intervals that join.
@@ -85,7 +85,7 @@ def note_late_entry(
 ) -> list[str]:
     """Note columns that are called an entry and lie before the time of every row.
 
-    Parameters are those of `refuse_intervals`.
+    Parameters are those of `refuse_start_stop`.
     """
     return [
         f"column {name!r} lies before {columns.time!r} in every row: if rows came under "

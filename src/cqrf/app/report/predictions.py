@@ -12,16 +12,23 @@ from cqrf import _engine
 from cqrf.forest import CensoredQuantileForest
 from cqrf.metrics.curve_errors import log_score_times, scoring_times
 from cqrf.metrics.horizon import read_horizon
+from cqrf.model.distribution import Distribution
 from cqrf.model.explain import outcomes_by_row
-from cqrf.solving.estimation import Estimation
 from cqrf.solving.options import AnswerOptions
 
 Array = NDArray[np.float64]
 
+# Scores flatter if more than this share of the rows was trained on; a smaller one may be chance,
+# since rows can be alike.
+MUCH_TRAINED_ON = 0.5
+
+# With a larger share of training rows, scores say little of new ones.
+MUCH_TRAINED_ON = 0.5
+
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked of every row.
+class ScoringGrid:
+    """The levels and the times at which predictions are scored.
 
     Attributes
     ----------
@@ -43,8 +50,8 @@ class Question:
     @classmethod
     def about(
         cls, forest: CensoredQuantileForest, levels: Array, horizon: float | str = "auto"
-    ) -> Question:
-        """Ask as far as the training record of a forest allows."""
+    ) -> ScoringGrid:
+        """Choose times as far as the training record of a forest allows."""
         target = forest.target_
         limit = read_horizon(horizon, target)
         events = target.observed[target.event == 1]
@@ -60,12 +67,12 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
-    """Predictions for some rows.
+class PredictedRows:
+    """Predictions of a forest for rows of known outcome.
 
     Attributes
     ----------
-    question : Question
+    grid : ScoringGrid
     time, event : ndarray of shape (n,)
         Outcomes.
     quantiles : ndarray of shape (n, q)
@@ -77,7 +84,7 @@ class Answers:
         Whether the rows are those that the forest was grown from.
     """
 
-    question: Question
+    grid: ScoringGrid
     time: Array
     event: NDArray[np.bool_]
     quantiles: Array
@@ -86,50 +93,37 @@ class Answers:
     out_of_bag: bool
 
 
-def estimation_of(forest: CensoredQuantileForest, matrix: Array) -> Estimation:
-    """Estimation of encoded rows, shape (n, p)."""
+def encoded_law(forest: CensoredQuantileForest, matrix: Array) -> Distribution:
+    """Predict the law of T at rows that are encoded already, shape (n, p)."""
     features = _engine.Features.of_matrix(matrix)
-    options = AnswerOptions.from_params(forest.get_params(deep=False), forest.target_.n)
-    return forest.model_.distribution(features, options).estimation
+    return forest.model_.distribution(features, answer_options(forest))
 
 
-def out_of_bag(forest: CensoredQuantileForest, question: Question) -> Answers:
-    """Answers for the training rows from the trees that did not draw them."""
+def answer_options(forest: CensoredQuantileForest) -> AnswerOptions:
+    """Tell how a forest answers."""
+    return AnswerOptions.from_params(forest.get_params(deep=False), forest.target_.n)
+
+
+def predict_out_of_bag(forest: CensoredQuantileForest, grid: ScoringGrid) -> PredictedRows:
+    """Predict the training rows, each from the trees that did not draw it."""
     time, event = outcomes_by_row(forest.target_)
-    quantiles, identified, survival = _ask(forest, forest.oob_distribution().estimation, question)
-    by_row = forest.target_.by_row
-    return Answers(
-        question,
-        time,
-        event,
-        by_row(quantiles, np.nan),
-        by_row(identified, False),
-        by_row(survival, np.nan),
-        out_of_bag=True,
+    return PredictedRows(
+        grid, time, event, *_at_grid(forest.oob_distribution(), grid), out_of_bag=True
     )
 
 
-def predicted(
-    forest: CensoredQuantileForest,
-    estimation: Estimation,
-    time: Array,
-    event: NDArray[np.bool_],
-    question: Question,
-) -> Answers:
-    """Answers for n rows that the forest has not seen."""
-    return Answers(question, time, event, *_ask(forest, estimation, question), out_of_bag=False)
+def predict_rows(
+    law: Distribution, time: Array, event: NDArray[np.bool_], grid: ScoringGrid
+) -> PredictedRows:
+    """Predict n rows that the forest has not seen, from the law of T at each of them."""
+    return PredictedRows(grid, time, event, *_at_grid(law, grid), out_of_bag=False)
 
 
-def _ask(
-    forest: CensoredQuantileForest, estimation: Estimation, question: Question
-) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Quantiles, whether they are identified, and survival curves."""
-    quantiles, identified = estimation.quantiles(
-        question.levels, solver=forest.solver, interpolation=forest.interpolation
-    )
-    # Rounding may leave the interval by the last digit.
-    survival = np.clip(estimation.curve("survival", question.times), 0.0, 1.0)
-    return quantiles, identified, survival
+def _at_grid(law: Distribution, grid: ScoringGrid) -> tuple[Array, NDArray[np.bool_], Array]:
+    """Quantiles, whether they are identified, and survival probabilities."""
+    # Rounding may put a probability outside of [0, 1] by its last digit.
+    survival = np.clip(law.curve("survival", grid.times), 0.0, 1.0)
+    return law.quantile(grid.levels), law.identified(grid.levels), survival
 
 
 def share_trained_on(
@@ -147,7 +141,7 @@ def share_trained_on(
     Parameters
     ----------
     forest : CensoredQuantileForest
-        Its binned training rows and their outcomes are what rows are known by.
+        Rows are the same if their bins and their outcomes are.
     features : Features
         Encoded, of shape (n, p).
     time, event : ndarray of shape (n,)
@@ -173,8 +167,8 @@ def share_trained_on(
 
 
 def _fingerprints(bins: NDArray[np.uint8], time: Array, event: NDArray[np.bool_]) -> list[bytes]:
-    """One text of bytes for every row."""
-    # Adding zero turns -0.0 into 0.0, whose bytes differ.
+    """Turn bins and outcome of every row into bytes, which are equal for equal rows."""
+    # Adding zero turns -0.0 into 0.0: they are equal, but their bytes are not.
     times = np.ascontiguousarray(time + 0.0).view(np.uint8).reshape(len(time), 8)
     table = np.column_stack([bins, times, event.astype(np.uint8)])
     return [row.tobytes() for row in table]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cqrf.app.explore.controls import Control, make_controls, read_row
-from cqrf.app.report.answers import estimation_of
-from cqrf.app.report.charts import bounded
-from cqrf.app.report.html import Table, asset, document, figure
-from cqrf.app.report.rows import curve_chart, time_range
+from cqrf.app.report.markup import Markup, asset, document
+from cqrf.app.report.numerals import bounded
+from cqrf.app.report.parts import CaptionedChart, CellTable
+from cqrf.app.report.predictions import encoded_law
+from cqrf.app.report.row_chapter import curve_chart, time_range
 from cqrf.app.report.subject import SHOWN
-from cqrf.app.tables import Dialect, Limits
+from cqrf.app.tables import Dialect, SizeLimits
 from cqrf.forest import CensoredQuantileForest
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
@@ -27,8 +25,8 @@ from cqrf.support.colours import BLUE, ORANGE
 from cqrf.support.words import Words, words_for
 
 _TAIL = 0.05
-# Of a table that is scored: how many times its size it may have when decompressed, and its rows.
-# The answers to all of them are held in memory.
+# Limits of a table that is scored, since the answers to all of its rows are held in memory: by how
+# much it may grow when decompressed, its rows and its columns.
 _EXPANSION = 10
 _MAX_ROWS = 200_000
 _MAX_COLUMNS = 5_000
@@ -69,9 +67,9 @@ class Explorer:
         return self.time_name or self.forest.outcome_labels_.time or self.words.outcome
 
     @property
-    def limits(self) -> Limits:
-        """Most that is taken in of a table."""
-        return Limits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS)
+    def limits(self) -> SizeLimits:
+        """How large a table may be."""
+        return SizeLimits(_EXPANSION * self.max_upload, _MAX_ROWS, _MAX_COLUMNS, _MAX_CELLS)
 
     @cached_property
     def controls(self) -> list[Control]:
@@ -111,17 +109,15 @@ class Explorer:
         row = read_row(self.controls, request.get("values"))
         pinned = request.get("pinned")
         levels = np.array([*SHOWN, _TAIL, 1.0 - _TAIL])
-        forest, words = self.forest, self.words
-        estimation = estimation_of(forest, row)
-        quantiles, identified = estimation.quantiles(
-            levels, solver=forest.solver, interpolation=forest.interpolation
-        )
-        _, _, weights = estimation.weights.matrix(1, 64)
+        words = self.words
+        law = encoded_law(self.forest, row)
+        quantiles, identified = law.quantile(levels), law.identified(levels)
+        weights = law.weights().data
         low, high = time_range(self._outcome[0])
         chart = curve_chart(
             f"{words.curve.capitalize()} of the row that the controls describe",
             self.name,
-            estimation.survival_functions()[0],
+            law.survival()[0],
             quantiles[0, :3],
             identified[0, :3],
             self.overall,
@@ -131,14 +127,14 @@ class Explorer:
         )
         chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
         if pinned is not None:
-            other = estimation_of(forest, read_row(self.controls, pinned)).survival_functions()[0]
+            other = encoded_law(self.forest, read_row(self.controls, pinned)).survival()[0]
             x = np.concatenate([[low], other.x[other.x > low]])
             chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
         times = [
             bounded(float(time), bool(known), words)
             for time, known in zip(quantiles[0], identified[0], strict=True)
         ]
-        table = Table(
+        table = CellTable(
             "Numbers",
             (words.share, self.name),
             [(f"{level:.0%}", text) for level, text in sorted(zip(levels, times, strict=True))],
@@ -149,7 +145,7 @@ class Explorer:
             "data do not reach further."
         )
         return {
-            "figure": figure(chart, caption, table),
+            "figure": CaptionedChart(chart, caption, table).html(),
             "tiles": [
                 {"name": words.row_tile.format(self.name, f"{level:.0%}"), "value": text}
                 for level, text in zip(SHOWN, times[:3], strict=True)
@@ -163,32 +159,15 @@ class Explorer:
         """Write the page."""
         start = [control.value for control in self.controls]
         first = self.answer({"values": start})
-        controls = "".join(control.html(j) for j, control in enumerate(self.controls))
-        tiles = "".join(
-            f"<div><b>{escape(tile['value'])}</b><span>{escape(tile['name'])}</span></div>"
-            for tile in first["tiles"]
+        return document(
+            "explore/page.html",
+            self.title,
+            nonce,
+            intro=self.words.row_intro,
+            tiles=first["tiles"],
+            figure=Markup(first["figure"]),
+            controls=self.controls,
+            max_upload=self.max_upload,
+            limits=self.limits,
+            explore_script=asset("cqrf.app.explore", "explore.js"),
         )
-        settings = json.dumps({"maxUpload": self.max_upload}).replace("<", "\\u003c")
-        body = f"""<main class="explore"><h1>{escape(self.title)}</h1>
-<p>{escape(self.words.row_intro)}</p>
-<div class="columns">
-<div class="answer"><div class="tiles" id="tiles" aria-live="polite">{tiles}</div>
-<div id="figure">{first["figure"]}</div></div>
-<form id="row" autocomplete="off"><div class="buttons">
-<button type="button" id="pin">Pin this curve</button>
-<button type="reset" id="reset">Start again</button></div>{controls}</form>
-</div>
-<section><h2>Score a table</h2>
-<p>A CSV, Parquet or Feather file with the columns of the model, up to
-{self.max_upload // 2**20} MB ({self.limits.n_bytes // 2**20} MB when decompressed) and
-{self.limits.n_rows:,} rows. It stays on this computer; <code>cqrf predict</code> takes tables of
-any size.</p>
-<p><input type="file" id="file" aria-label="Table to score"></p>
-<p id="message" role="alert"></p><div id="preview"></div></section>
-</main>"""
-        script = (
-            asset("chart.js")
-            + f"\nconst settings = {settings};\n"
-            + files("cqrf.app.explore").joinpath("assets", "explore.js").read_text(encoding="utf-8")
-        )
-        return document(self.title, body, script=script, nonce=nonce)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from cqrf.app.tables.columns import numbers
 from cqrf.app.tables.errors import TableError, meant, shown
-from cqrf.app.tables.features import Features, read_features
-from cqrf.app.tables.reading import Block, Table, listed
+from cqrf.app.tables.feature_columns import FeatureColumns, read_features
+from cqrf.app.tables.reading import Block, TableReader, listed
 from cqrf.forest import CensoredQuantileForest
 from cqrf.model.intervals import tails
 
@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked about every row.
+class PredictOptions:
+    """What is predicted for every row.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class Question:
     digits: int | None = None
 
 
-def answers(
+def predict_blocks(
     forest: CensoredQuantileForest,
-    table: Table,
-    question: Question,
+    table: TableReader,
+    options: PredictOptions,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Iterator[dict[str, Any]]:
     """Predict block after block.
@@ -67,10 +67,10 @@ def answers(
     ----------
     forest : CensoredQuantileForest
         It must be calibrated where bounds are asked for.
-    table : Table
+    table : TableReader
         Its rows are read as they are answered.
-    question : Question
-        What is asked.
+    options : PredictOptions
+        What is predicted.
     tell : callable
         Takes a line that the user should read.
 
@@ -80,9 +80,9 @@ def answers(
         Copied columns; for every quantile its value and whether it is identified; probabilities of
         survival; bounds.
     """
-    # Columns by position: what is only copied or asked after is none of the model's.
-    features = Features.of_forest(forest, table.names, table.file)
-    kept = table.names if "*" in question.keep else list(question.keep)
+    # A model that knows no names needs a table with its own columns and no others.
+    features = FeatureColumns.of_forest(forest, table.names, table.file)
+    kept = table.names if "*" in options.keep else list(options.keep)
     for name in kept:
         if name not in table.names:
             problem = f"--keep {name}: there is no such column; {listed(table.names, name)}"
@@ -95,40 +95,40 @@ def answers(
                 tell(line)
                 told.add(name)
         answer: dict[str, Any] = {name: block.columns[name] for name in kept}
-        for name, values in _solve(forest, X, _after(block, question.after), question).items():
-            if question.digits is not None and values.dtype.kind == "f":
-                values = rounded(values, question.digits)
+        for name, values in _solve(forest, X, _after(block, options.after), options).items():
+            if options.digits is not None and values.dtype.kind == "f":
+                values = rounded(values, options.digits)
             answer[name if name not in kept else f"{name}_predicted"] = values
         yield answer
 
 
 def _solve(
-    forest: CensoredQuantileForest, X: Any, after: Array | float | None, question: Question
+    forest: CensoredQuantileForest, X: Any, after: Array | float | None, options: PredictOptions
 ) -> dict[str, NDArray[Any]]:
     """Answer the rows of a block: names of columns and arrays of shape (n,)."""
     law = forest.distribution(X, conditional_after=after)
-    levels = np.array(question.quantiles)
+    levels = np.array(options.quantiles)
     answer: dict[str, NDArray[Any]] = {}
 
     def add(names: list[str], values: Array, identified: NDArray[np.bool_]) -> None:
         for j, name in enumerate(names):
             answer[name], answer[f"{name}_identified"] = values[:, j], identified[:, j]
 
-    values = law.quantile(levels, unreached=question.unreached or "clip")
+    values = law.quantile(levels, unreached=options.unreached or "clip")
     add([f"q{level:g}" for level in levels], values, law.identified(levels))
-    if question.interval is not None:
-        coverage = question.interval
-        ends = law.interval(coverage, unreached=question.unreached or "inf")
+    if options.interval is not None:
+        coverage = options.interval
+        ends = law.interval(coverage, unreached=options.unreached or "inf")
         names = [f"lower{coverage:g}", f"upper{coverage:g}"]
         add(names, ends, law.identified(tails(coverage)))
-    if question.survival:
-        survival = np.asarray(law.survival(question.survival))
-        for j, time in enumerate(question.survival):
+    if options.survival:
+        survival = np.asarray(law.survival(options.survival))
+        for j, time in enumerate(options.survival):
             answer[f"s{time:g}"] = survival[:, j]
-    if question.lower_bound is not None:
-        answer[f"lower_bound{question.lower_bound:g}"] = law.lower_bound(question.lower_bound)
-    if question.upper_bound is not None:
-        answer[f"upper_bound{question.upper_bound:g}"] = law.upper_bound(question.upper_bound)
+    if options.lower_bound is not None:
+        answer[f"lower_bound{options.lower_bound:g}"] = law.lower_bound(options.lower_bound)
+    if options.upper_bound is not None:
+        answer[f"upper_bound{options.upper_bound:g}"] = law.upper_bound(options.upper_bound)
     return answer
 
 
@@ -146,7 +146,7 @@ def rounded(values: Array, digits: int) -> Array:
 
 
 def _unknown_categories(
-    forest: CensoredQuantileForest, block: Block, X: Any, features: Features
+    forest: CensoredQuantileForest, block: Block, X: Any, features: FeatureColumns
 ) -> Iterator[tuple[str, str]]:
     """Tell of texts that the forest has never seen, one for every column."""
     known = dict(forest.model_.encoder.categories)

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.app.tables import open_table
-from cqrf.app.tables.answering import Question, answers, rounded
+from cqrf.app.tables import open_input
+from cqrf.app.tables.predicting import PredictOptions, predict_blocks, rounded
 
 
 @pytest.fixture(scope="module", params=["right", "left"])
@@ -32,9 +32,9 @@ def forest(data, censoring):
     return CensoredQuantileForest(10, **options).fit(*data)
 
 
-def ask(forest, table, **question):
+def ask(forest, table, **options):
     stream = io.BytesIO(table.to_csv(index=False).encode())
-    (answer,) = answers(forest, open_table(stream), Question(**question))
+    (answer,) = predict_blocks(forest, open_input(stream), PredictOptions(**options))
     return answer
 
 

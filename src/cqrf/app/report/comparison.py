@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import Answers, Question
+from cqrf.app.report.predictions import PredictedRows, ScoringGrid
 from cqrf.data.outcome import Target
 from cqrf.metrics import (
     QuantileCalibration,
@@ -34,13 +34,16 @@ from cqrf.solving.solve import solve_quantiles
 
 Array = NDArray[np.float64]
 COVERAGES = (0.5, 0.8, 0.9)
-# Of restricted means, which are shares of the time up to the horizon.
+# Restricted means, which are shares of the time up to the horizon, are rounded to so many digits
+# before rows are ranked by them: rows with equal curves must tie.
 _DIGITS = 9
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
-    """What somebody predicts.
+class GridPrediction:
+    """A prediction at the levels and times of a `ScoringGrid`.
+
+    Attributes without an axis for the rows are the same for all of them.
 
     Attributes
     ----------
@@ -147,35 +150,39 @@ class Scores:
     identified: Array
 
 
-def kaplan_meier(target: Target, question: Question, *, out_of_bag: bool = False) -> Prediction:
-    """Predict the law of the whole sample, of all rows but its own for a row out-of-bag."""
+def predict_kaplan_meier(
+    target: Target, grid: ScoringGrid, *, out_of_bag: bool = False
+) -> GridPrediction:
+    """Predict the Kaplan-Meier curve of all training rows; out-of-bag, without the row itself."""
     if out_of_bag:
-        return Prediction(
-            target.by_row(reference_quantiles(target, question.levels), np.nan),
-            target.by_row(reference_curves(target, question.times), np.nan),
+        return GridPrediction(
+            target.by_row(reference_quantiles(target, grid.levels), np.nan),
+            target.by_row(reference_curves(target, grid.times), np.nan),
         )
     weight = np.ones(target.n) if target.weight is None else target.weight
     quantiles = solve_quantiles(
         (weight / weight.sum())[None, :],
         target.observed,
         target.event == 1,
-        question.levels,
+        grid.levels,
         censoring=target.censoring,
     )
-    return Prediction(np.ravel(quantiles), kaplan_meier_survival(target, question.times))
+    return GridPrediction(np.ravel(quantiles), kaplan_meier_survival(target, grid.times))
 
 
-def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Scores:
+def score_beside_rivals(
+    predictions: PredictedRows, rivals: dict[str, GridPrediction], train: Target
+) -> Scores:
     """Score predicted quantiles and curves.
 
     Out-of-bag rows count as much as in training: with their weights.
 
     Parameters
     ----------
-    answers : Answers
+    predictions : PredictedRows
         Rows with NaN (no out-of-bag answer) are left out.
-    rivals : dict of str to Prediction
-        Other predictions for the same rows, `kaplan_meier` first.
+    rivals : dict of str to GridPrediction
+        Other predictions for the same rows, `predict_kaplan_meier` first.
     train : Target
         The training outcomes, from which the censoring curve is estimated.
 
@@ -183,23 +190,24 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     -------
     Scores
     """
-    question = answers.question
-    kept = np.asarray(~np.isnan(answers.quantiles).any(axis=1))
+    grid = predictions.grid
+    kept = np.asarray(~np.isnan(predictions.quantiles).any(axis=1))
     weight = None
-    if answers.out_of_bag and train.weight is not None:
+    if predictions.out_of_bag and train.weight is not None:
         weight = train.by_row(train.weight, 0.0)[kept]
-    scored = Scored(answers.time[kept], answers.event[kept], weight, train, question.horizon)
-    quantiles, identified = answers.quantiles[kept], answers.identified[kept]
+    scored = Scored(predictions.time[kept], predictions.event[kept], weight, train, grid.horizon)
+    quantiles, identified = predictions.quantiles[kept], predictions.identified[kept]
     others = {name: _rows(prediction, kept) for name, prediction in rivals.items()}
-    # Without its own outcome a row is thought the earlier, the later it is: what that does to the
-    # curve of everybody is taken off before rows are ranked.
+    # Out-of-bag, the curve of everybody lacks the row's own outcome, so that it is lower for rows
+    # with late outcomes. Rows ranked by it would come in the wrong order: what the lack does to
+    # that curve is subtracted before rows are ranked.
     own: Array | float = 0.0
-    if answers.out_of_bag:
-        everybody = integrate(next(iter(others.values())).survival, question.times)
+    if predictions.out_of_bag:
+        everybody = integrate(next(iter(others.values())).survival, grid.times)
         own = everybody - everybody.mean()
-    ours = _Judged.of(scored, Prediction(quantiles, answers.survival[kept]), question, own)
+    ours = _Judged.of(scored, GridPrediction(quantiles, predictions.survival[kept]), grid, own)
     theirs = {
-        name: _Judged.of(scored, prediction, question, own if at == 0 else 0.0)
+        name: _Judged.of(scored, prediction, grid, own if at == 0 else 0.0)
         for at, (name, prediction) in enumerate(others.items())
     }
     beyond = -np.inf if scored.mirrored else np.inf
@@ -207,26 +215,27 @@ def score(answers: Answers, rivals: dict[str, Prediction], train: Target) -> Sco
     options = {
         "event": scored.event,
         "censoring": train.censoring,
-        "horizon": question.horizon,
+        "horizon": grid.horizon,
         "sample_weight": weight,
-        # Out-of-bag the rows are the training rows, and share the error of their curve.
-        "train": None if answers.out_of_bag and kept.sum() == train.n else train,
+        # Out-of-bag the rows are the training rows: their own censoring curve is used, whose error
+        # then counts as dependent on them.
+        "train": None if predictions.out_of_bag and kept.sum() == train.n else train,
     }
     with warnings.catch_warnings():
-        # Where nothing can be said there is NaN, and the page says so.
+        # Undefined scores are NaN; the page shows a dash for them.
         warnings.simplefilter("ignore")
-        calibration = quantile_calibration(scored.time, marked, question.levels, **options)  # type: ignore[arg-type]
+        calibration = quantile_calibration(scored.time, marked, grid.levels, **options)  # type: ignore[arg-type]
         coverage = [
             found
             for nominal in COVERAGES
-            if (found := _coverage(scored, marked, question.levels, nominal)) is not None
+            if (found := _coverage(scored, marked, grid.levels, nominal)) is not None
         ]
-    # Where hardly a prediction lies before the horizon nothing can be said of a level.
+    # A level is not judged if few of its predictions lie within the horizon.
     judged = calibration.judged
     return Scores(
-        levels=question.levels,
+        levels=grid.levels,
         n=len(scored.time),
-        horizon=question.horizon,
+        horizon=grid.horizon,
         loss=_shares(scored) @ ours.rho,
         brier=float(mean_by_level(ours.errors, weight)),
         log_score=float(mean_by_level(ours.logs, weight)),
@@ -265,23 +274,23 @@ class _Judged:
 
     @classmethod
     def of(
-        cls, scored: Scored, prediction: Prediction, question: Question, own: Array | float
+        cls, scored: Scored, prediction: GridPrediction, grid: ScoringGrid, own: Array | float
     ) -> _Judged:
-        shape = (len(scored.time), len(question.times))
+        shape = (len(scored.time), len(grid.times))
         survival = np.broadcast_to(prediction.survival, shape)
-        at = question.log_times
+        at = grid.log_times
         logs = log_scores(
             scored.time,
             scored.event,
             survival[:, at],
-            question.times[at],
+            grid.times[at],
             mirrored=scored.mirrored,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             concordance = concordance_index(
                 scored.time,
-                np.round(integrate(survival, question.times) - own, _DIGITS),
+                np.round(integrate(survival, grid.times) - own, _DIGITS),
                 event=scored.event,
                 train=scored.train,
                 sample_weight=scored.sample_weight,
@@ -291,18 +300,18 @@ class _Judged:
         # Of rows that were all censored before the horizon most of the integral is unknown.
         known = 1.0 if scored.weight.any() else np.nan
         return cls(
-            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), question.levels),
-            known * integrated_errors(scored, survival, question.times),
+            pinball(scored.cut(scored.time), scored.cut(prediction.quantiles), grid.levels),
+            known * integrated_errors(scored, survival, grid.times),
             logs,
             concordance,
         )
 
 
-def _rows(prediction: Prediction, kept: NDArray[np.bool_]) -> Prediction:
-    """Keep some rows of a prediction, where it has rows."""
+def _rows(prediction: GridPrediction, kept: NDArray[np.bool_]) -> GridPrediction:
+    """Keep some rows of a prediction; one that is the same for all rows stays as it is."""
     if prediction.survival.ndim == 1:
-        return Prediction(np.atleast_2d(prediction.quantiles), prediction.survival)
-    return Prediction(prediction.quantiles[kept], prediction.survival[kept])
+        return GridPrediction(np.atleast_2d(prediction.quantiles), prediction.survival)
+    return GridPrediction(prediction.quantiles[kept], prediction.survival[kept])
 
 
 def _compare(
@@ -347,7 +356,7 @@ def _share_below(scored: Scored, marked: Array) -> Array:
 
 
 def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> Coverage | None:
-    """Share of the times inside, over the rows both of whose ends are known by the horizon."""
+    """Estimate how often an interval holds T, among rows with both ends within the horizon."""
     tail = (1.0 - nominal) / 2.0
     ends = [int(np.argmin(np.abs(levels - level))) for level in (tail, 1.0 - tail)]
     if not np.allclose(levels[ends], [tail, 1.0 - tail]):
@@ -370,7 +379,8 @@ def _coverage(scored: Scored, marked: Array, levels: Array, nominal: float) -> C
     return Coverage(
         nominal,
         censored_interval_coverage(part.time, lower, upper, **options),
-        # The two ends go up and down together, so that this errs on the safe side.
+        # As if the errors of the two ends were independent. They are positively correlated, so
+        # that the true standard error is smaller.
         float(np.hypot(*found.std_error)),
         float(np.median(upper - lower)),
         int(found.n_used.min()),

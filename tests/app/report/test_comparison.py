@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from cqrf import CensoredQuantileForest
-from cqrf.app.report.answers import Answers, Question, out_of_bag, predicted, share_trained_on
-from cqrf.app.report.scores import Prediction, kaplan_meier, score
+from cqrf.app.report.comparison import GridPrediction, predict_kaplan_meier, score_beside_rivals
+from cqrf.app.report.predictions import (
+    PredictedRows,
+    ScoringGrid,
+    predict_out_of_bag,
+    predict_rows,
+    share_trained_on,
+)
 from cqrf.app.report.subject import Subject
 from cqrf.data.outcome import Target
 from cqrf.datasets import make_aft
@@ -36,56 +42,56 @@ def forest():
 
 
 @pytest.fixture(scope="module")
-def question(forest):
-    return Question.about(forest, LEVELS)
+def grid(forest):
+    return ScoringGrid.about(forest, LEVELS)
 
 
-def answered(forest, question, n=300, seed=1):
+def answered(forest, grid, n=300, seed=1):
     X, time, event = draw(n, seed)
-    return X, predicted(forest, forest.distribution(X).estimation, time, event, question)
+    return X, predict_rows(forest.distribution(X), time, event, grid)
 
 
 class TestScore:
-    def test_losses_are_those_of_metrics(self, forest, question):
-        X, answers = answered(forest, question)
-        np.testing.assert_array_equal(answers.quantiles, forest.predict(X, LEVELS))
-        np.testing.assert_array_equal(answers.identified, forest.identified(X, LEVELS))
-        everybody = kaplan_meier(forest.target_, question)
-        scores = score(answers, {"KM": everybody}, forest.target_)
+    def test_losses_are_those_of_metrics(self, forest, grid):
+        X, predictions = answered(forest, grid)
+        np.testing.assert_array_equal(predictions.quantiles, forest.predict(X, LEVELS))
+        np.testing.assert_array_equal(predictions.identified, forest.identified(X, LEVELS))
+        everybody = predict_kaplan_meier(forest.target_, grid)
+        scores = score_beside_rivals(predictions, {"KM": everybody}, forest.target_)
         rival = scores.rivals[0]
-        y, options = answers.time, {"event": answers.event, "train": forest.target_}
+        y, options = predictions.time, {"event": predictions.event, "train": forest.target_}
         raw = options | {"multioutput": "raw_values"}
         constant = np.tile(everybody.quantiles, (300, 1))
-        loss = censored_pinball_loss(y, answers.quantiles, LEVELS, **raw)
+        loss = censored_pinball_loss(y, predictions.quantiles, LEVELS, **raw)
         theirs = censored_pinball_loss(y, constant, LEVELS, **raw)
         np.testing.assert_allclose(scores.loss, loss)
         np.testing.assert_allclose(rival.loss, theirs)
         np.testing.assert_allclose(rival.saving, 1 - loss / theirs)
         assert scores.horizon == forest.horizon_
-        times = question.times
+        times = grid.times
         survival = forest.predict_survival_function(X, times=times)
         assert scores.brier == pytest.approx(integrated_brier_score(y, survival, times, **options))
         skill = brier_skill_score(y, survival, times, **options)
         assert rival.skill.share == pytest.approx(skill)
-        assert skill == pytest.approx(forest.score(X, y, answers.event))
+        assert skill == pytest.approx(forest.score(X, y, predictions.event))
         mean = forest.predict_rmst(X, forest.horizon_)
         concordance = concordance_index(y, mean, **options)
         assert scores.concordance == pytest.approx(concordance, abs=2e-3)
         assert rival.concordance == 0.5
 
-    def test_log_scores_are_compared_row_by_row(self, forest, question):
-        _, answers = answered(forest, question)
-        everybody = kaplan_meier(forest.target_, question)
-        scores = score(answers, {"KM": everybody}, forest.target_)
-        at = question.log_times
+    def test_log_scores_are_compared_row_by_row(self, forest, grid):
+        _, predictions = answered(forest, grid)
+        everybody = predict_kaplan_meier(forest.target_, grid)
+        scores = score_beside_rivals(predictions, {"KM": everybody}, forest.target_)
+        at = grid.log_times
         ours, theirs = (
             np.array(
                 [
-                    censored_log_score([t], [curve], question.times[at], event=[e])
-                    for t, e, curve in zip(answers.time, answers.event, curves, strict=True)
+                    censored_log_score([t], [curve], grid.times[at], event=[e])
+                    for t, e, curve in zip(predictions.time, predictions.event, curves, strict=True)
                 ]
             )
-            for curves in (answers.survival[:, at], np.tile(everybody.survival[at], (300, 1)))
+            for curves in (predictions.survival[:, at], np.tile(everybody.survival[at], (300, 1)))
         )
         rival = scores.rivals[0]
         assert scores.log_score == pytest.approx(ours.mean())
@@ -94,21 +100,24 @@ class TestScore:
         assert rival.log_std_error == pytest.approx(np.std(ours - theirs) / np.sqrt(300))
 
     @pytest.mark.filterwarnings("ignore:censored_pinball_loss says nothing")
-    def test_standard_errors_are_those_of_ratios(self, forest, question):
-        _, answers = answered(forest, question)
-        everybody = kaplan_meier(forest.target_, question)
-        rival = score(answers, {"KM": everybody}, forest.target_).rivals[0]
+    def test_standard_errors_are_those_of_ratios(self, forest, grid):
+        _, predictions = answered(forest, grid)
+        everybody = predict_kaplan_meier(forest.target_, grid)
+        rival = score_beside_rivals(predictions, {"KM": everybody}, forest.target_).rivals[0]
         rows = np.random.default_rng(0).integers(0, 300, (400, 300))
         constant = np.tile(everybody.quantiles, (300, 1))
         savings, shares = [], []
         for r in rows:
-            y, options = answers.time[r], {"event": answers.event[r], "train": forest.target_}
+            y, options = (
+                predictions.time[r],
+                {"event": predictions.event[r], "train": forest.target_},
+            )
             ours, theirs = (
                 censored_pinball_loss(y, q[r], LEVELS, multioutput="raw_values", **options)
-                for q in (answers.quantiles, constant)
+                for q in (predictions.quantiles, constant)
             )
             savings.append(1.0 - ours / theirs)
-            shares.append(brier_skill_score(y, answers.survival[r], question.times, **options))
+            shares.append(brier_skill_score(y, predictions.survival[r], grid.times, **options))
         np.testing.assert_allclose(rival.std_error, np.std(savings, axis=0), rtol=0.15)
         assert rival.skill.std_error == pytest.approx(np.std(shares), rel=0.15)
 
@@ -116,7 +125,7 @@ class TestScore:
         """Known quantiles beside one for all, on 300 samples of 200 rows."""
         rng, found = np.random.default_rng(0), []
         levels = np.array([0.1, 0.5, 0.9])
-        question = Question(levels, 40.0, np.array([1.0, 40.0]), np.arange(2))
+        grid = ScoringGrid(levels, 40.0, np.array([1.0, 40.0]), np.arange(2))
         flat = np.full((200, 2), 0.5)
         for _ in range(300):
             scale = 10.0 * np.exp(rng.normal(size=200))
@@ -124,9 +133,11 @@ class TestScore:
             event = time <= 40.0
             time = np.minimum(time, 40.0)
             truth = scale[:, None] * np.sqrt(-np.log1p(-levels))
-            answers = Answers(question, time, event, truth, truth <= 40.0, flat, False)
-            constant = {"constant": Prediction(np.array([2.0, 8.5, 38.0]), flat[0])}
-            rival = score(answers, constant, Target.from_outcome(time, event)).rivals[0]
+            predictions = PredictedRows(grid, time, event, truth, truth <= 40.0, flat, False)
+            constant = {"constant": GridPrediction(np.array([2.0, 8.5, 38.0]), flat[0])}
+            rival = score_beside_rivals(
+                predictions, constant, Target.from_outcome(time, event)
+            ).rivals[0]
             found.append([rival.saving, rival.std_error])
         savings, errors = np.swapaxes(found, 0, 1)
         # The median saves 60%, and errors of differences would be twice as large.
@@ -139,13 +150,13 @@ class TestScore:
         target = Target.from_outcome(time, np.ones(2000, bool))
         truth = np.tile(-np.log1p(-LEVELS), (2000, 1))
         times = np.linspace(time.min(), time.max(), 30)
-        question = Question(LEVELS, time.max(), times, np.arange(0, 30, 6))
+        grid = ScoringGrid(LEVELS, time.max(), times, np.arange(0, 30, 6))
         survival = np.exp(-np.tile(times, (2000, 1)))
-        answers = Answers(
-            question, time, np.ones(2000, bool), truth, np.ones_like(truth, bool), survival, False
+        predictions = PredictedRows(
+            grid, time, np.ones(2000, bool), truth, np.ones_like(truth, bool), survival, False
         )
-        rivals = {"twice": Prediction(2 * truth, survival**0.5)}
-        scores = score(answers, rivals, target)
+        rivals = {"twice": GridPrediction(2 * truth, survival**0.5)}
+        scores = score_beside_rivals(predictions, rivals, target)
         np.testing.assert_allclose(
             scores.loss, pinball_loss(time, truth, LEVELS, multioutput="raw_values")
         )
@@ -174,30 +185,40 @@ class TestScore:
         assert scores.rivals[0].skill.share > 0.0
         assert scores.log_score > scores.rivals[0].log_score
 
-    def test_rows_without_an_answer_are_left_out(self, forest, question):
-        _, answers = answered(forest, question, 100, 2)
-        quantiles, survival = answers.quantiles.copy(), answers.survival.copy()
+    def test_rows_without_an_answer_are_left_out(self, forest, grid):
+        _, predictions = answered(forest, grid, 100, 2)
+        quantiles, survival = predictions.quantiles.copy(), predictions.survival.copy()
         quantiles[3] = survival[3] = np.nan
-        everybody = {"KM": kaplan_meier(forest.target_, question)}
-        gap = Answers(
-            *(question, answers.time, answers.event, quantiles, answers.identified, survival, False)
+        everybody = {"KM": predict_kaplan_meier(forest.target_, grid)}
+        gap = PredictedRows(
+            *(
+                grid,
+                predictions.time,
+                predictions.event,
+                quantiles,
+                predictions.identified,
+                survival,
+                False,
+            )
         )
-        whole = score(gap, everybody, forest.target_)
+        whole = score_beside_rivals(gap, everybody, forest.target_)
         kept = np.arange(100) != 3
-        rest = Answers(
-            question,
-            *(v[kept] for v in (gap.time, gap.event, quantiles, answers.identified, survival)),
+        rest = PredictedRows(
+            grid,
+            *(v[kept] for v in (gap.time, gap.event, quantiles, predictions.identified, survival)),
             False,
         )
-        part = score(rest, everybody, forest.target_)
+        part = score_beside_rivals(rest, everybody, forest.target_)
         assert whole.n == 99
         np.testing.assert_array_equal(whole.loss, part.loss)
         assert whole.brier == part.brier
 
     def test_levels_beyond_the_horizon_have_no_share(self, forest):
-        early = Question.about(forest, np.array([0.1, 0.99]), float(forest.target_.times[20]))
-        _, answers = answered(forest, early)
-        found = score(answers, {"KM": kaplan_meier(forest.target_, early)}, forest.target_)
+        early = ScoringGrid.about(forest, np.array([0.1, 0.99]), float(forest.target_.times[20]))
+        _, predictions = answered(forest, early)
+        found = score_beside_rivals(
+            predictions, {"KM": predict_kaplan_meier(forest.target_, early)}, forest.target_
+        )
         assert np.isfinite(found.rivals[0].skill.share)
         assert np.isnan(found.calibration.observed[1])
         assert found.calibration.n_used[1] == 0
@@ -205,16 +226,16 @@ class TestScore:
 
 class TestOutOfBag:
     @pytest.mark.filterwarnings("ignore:.*drawn by every tree")
-    def test_is_oob_predict(self, forest, question):
-        answers = out_of_bag(forest, question)
-        np.testing.assert_array_equal(answers.quantiles, forest.oob_predict(LEVELS))
+    def test_is_oob_predict(self, forest, grid):
+        predictions = predict_out_of_bag(forest, grid)
+        np.testing.assert_array_equal(predictions.quantiles, forest.oob_predict(LEVELS))
         marked = forest.oob_predict(LEVELS, unreached="nan")
-        np.testing.assert_array_equal(answers.identified, ~np.isnan(marked))
+        np.testing.assert_array_equal(predictions.identified, ~np.isnan(marked))
         time, event = outcomes_by_row(forest.target_)
         np.testing.assert_array_equal(time, draw(400, 0)[1])
         np.testing.assert_array_equal(event, draw(400, 0)[2])
-        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
-        scores = score(answers, {"KM": everybody}, forest.target_)
+        everybody = predict_kaplan_meier(forest.target_, grid, out_of_bag=True)
+        scores = score_beside_rivals(predictions, {"KM": everybody}, forest.target_)
         assert scores.rivals[0].skill.share == pytest.approx(forest.oob_score())
 
     @pytest.mark.parametrize("censoring", ["right", "left"])
@@ -230,10 +251,10 @@ class TestOutOfBag:
         forest = CensoredQuantileForest(150, censoring=censoring, random_state=0).fit(
             X, time, event, sample_weight=weight
         )
-        question = Question.about(forest, LEVELS)
-        answers = out_of_bag(forest, question)
-        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
-        found = score(answers, {"KM": everybody}, forest.target_)
+        grid = ScoringGrid.about(forest, LEVELS)
+        predictions = predict_out_of_bag(forest, grid)
+        everybody = predict_kaplan_meier(forest.target_, grid, out_of_bag=True)
+        found = score_beside_rivals(predictions, {"KM": everybody}, forest.target_)
         rows = weight > 0.0
         assert found.n == rows.sum()
         skill = found.rivals[0].skill
@@ -243,16 +264,16 @@ class TestOutOfBag:
         assert page.scores.rivals[0].skill == skill
         y, plain = time[rows], {"event": event[rows], "sample_weight": weight[rows]}
         plain["censoring"] = censoring
-        options = plain | {"train": forest.target_, "horizon": question.horizon}
-        quantiles, survival = answers.quantiles[rows], answers.survival[rows]
+        options = plain | {"train": forest.target_, "horizon": grid.horizon}
+        quantiles, survival = predictions.quantiles[rows], predictions.survival[rows]
         loss = censored_pinball_loss(y, quantiles, LEVELS, multioutput="raw_values", **options)
         np.testing.assert_allclose(found.loss, loss)
-        at = question.log_times
-        log_score = censored_log_score(y, survival[:, at], question.times[at], **plain)
+        at = grid.log_times
+        log_score = censored_log_score(y, survival[:, at], grid.times[at], **plain)
         assert found.log_score == pytest.approx(log_score)
-        beyond = np.where(answers.identified[rows], quantiles, sign * np.inf)
+        beyond = np.where(predictions.identified[rows], quantiles, sign * np.inf)
         # The rows are the training rows: their weights are in G, too.
-        options = plain | {"horizon": question.horizon}
+        options = plain | {"horizon": grid.horizon}
         calibration = quantile_calibration(y, beyond, LEVELS, **options)
         said = ~np.isnan(found.calibration.observed)
         assert said.sum() >= 4
@@ -260,14 +281,14 @@ class TestOutOfBag:
             expected = getattr(calibration, name)[said]
             np.testing.assert_allclose(getattr(found.calibration, name)[said], expected)
         ends = beyond[:, [2, 4]]
-        inside = ((ends >= question.horizon) if sign < 0 else (ends <= question.horizon)).all(1)
+        inside = ((ends >= grid.horizon) if sign < 0 else (ends <= grid.horizon)).all(1)
         options = {name: value for name, value in plain.items() if name != "censoring"}
         options = {name: value[inside] for name, value in options.items()}
         coverage = censored_interval_coverage(
             y[inside],
             *ends[inside].T,
             train=forest.target_,
-            horizon=question.horizon,
+            horizon=grid.horizon,
             censoring=censoring,
             **options,
         )
@@ -288,9 +309,11 @@ class TestNoise:
             20, min_samples_split=n + 1, censoring=censoring, random_state=0
         ).fit(X, time, event, sample_weight=weight)
         assert forest.oob_score() == pytest.approx(0.0, abs=1e-12)
-        question = Question.about(forest, LEVELS)
-        everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
-        scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+        grid = ScoringGrid.about(forest, LEVELS)
+        everybody = predict_kaplan_meier(forest.target_, grid, out_of_bag=True)
+        scores = score_beside_rivals(
+            predict_out_of_bag(forest, grid), {"KM": everybody}, forest.target_
+        )
         assert scores.concordance == scores.rivals[0].concordance == 0.5
         saving = scores.rivals[0].saving
         np.testing.assert_allclose(saving[~np.isnan(saving)], 0.0, atol=1e-12)
@@ -302,9 +325,11 @@ class TestNoise:
             rng = np.random.default_rng(seed)
             X, (T, C) = rng.normal(size=(n, 4)), rng.exponential(size=(2, n))
             forest = CensoredQuantileForest(100, random_state=0).fit(X, np.minimum(T, C), T <= C)
-            question = Question.about(forest, LEVELS)
-            everybody = kaplan_meier(forest.target_, question, out_of_bag=True)
-            scores = score(out_of_bag(forest, question), {"KM": everybody}, forest.target_)
+            grid = ScoringGrid.about(forest, LEVELS)
+            everybody = predict_kaplan_meier(forest.target_, grid, out_of_bag=True)
+            scores = score_beside_rivals(
+                predict_out_of_bag(forest, grid), {"KM": everybody}, forest.target_
+            )
             found.append(scores.concordance)
         # A forest that does split still leaves rows out of leaves: half of them lie below 0.5.
         assert np.median(found) > 0.4
@@ -312,18 +337,18 @@ class TestNoise:
 
 def test_times_that_are_all_alike_lie_in_their_intervals():
     target = Target.from_outcome(np.full(40, 5.0), np.ones(40, bool))
-    question = Question(LEVELS, 5.0, np.array([4.0, 5.0]), np.arange(2))
+    grid = ScoringGrid(LEVELS, 5.0, np.array([4.0, 5.0]), np.arange(2))
     quantiles, survival = np.full((40, 7), 5.0), np.tile([1.0, 0.0], (40, 1))
-    answers = Answers(
-        question, np.full(40, 5.0), np.ones(40, bool), quantiles, quantiles > 0, survival, False
+    predictions = PredictedRows(
+        grid, np.full(40, 5.0), np.ones(40, bool), quantiles, quantiles > 0, survival, False
     )
-    scores = score(answers, {"KM": kaplan_meier(target, question)}, target)
+    scores = score_beside_rivals(predictions, {"KM": predict_kaplan_meier(target, grid)}, target)
     assert [coverage.observed for coverage in scores.coverage] == [1.0] * 3
 
 
 def test_a_horizon_before_all_events_is_refused(forest):
     with pytest.raises(ValueError, match="lies before the first event, at"):
-        Question.about(forest, LEVELS, 0.0)
+        ScoringGrid.about(forest, LEVELS, 0.0)
 
 
 class TestTrainedOn:
@@ -376,10 +401,10 @@ def test_kaplan_meier_under_both_censorings(left):
     target = Target.from_outcome(sign * time, event, censoring="left" if left else "right")
     levels = np.array([0.7, 0.5]) if left else np.array([0.3, 0.5])
     times = np.sort(sign * (time + 0.5))
-    found = kaplan_meier(target, Question(levels, sign * 4.0, times, np.arange(4)))
-    right = kaplan_meier(
+    found = predict_kaplan_meier(target, ScoringGrid(levels, sign * 4.0, times, np.arange(4)))
+    right = predict_kaplan_meier(
         Target.from_outcome(time, event),
-        Question(np.array([0.3, 0.5]), 4.0, time + 0.5, np.arange(4)),
+        ScoringGrid(np.array([0.3, 0.5]), 4.0, time + 0.5, np.arange(4)),
     )
     np.testing.assert_allclose(found.quantiles, sign * right.quantiles)
     expected = 1.0 - right.survival[::-1] if left else right.survival

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cqrf.app.report.answers import estimation_of
-from cqrf.app.report.charts import GREY, Axis, Chart, bounded, number, percent
-from cqrf.app.report.html import Section, Table, figure, paragraph
-from cqrf.app.report.subject import COLOURS, SHOWN, Subject
+from cqrf.app.report.charts import GREY, Axis, Chart
+from cqrf.app.report.numerals import bounded, number, percent
+from cqrf.app.report.parts import CaptionedChart, CellTable, Chapter, Paragraph, Part
+from cqrf.app.report.predictions import encoded_law
+from cqrf.app.report.subject import COLOURS, SHOWN, Subject, level_index
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
 from cqrf.solving.solve import solve_quantiles, survival_curves
@@ -20,7 +21,7 @@ from cqrf.support.words import Words
 
 Array = NDArray[np.float64]
 
-# Rows are shown from early to late: at these shares of the predicted medians.
+# The rows that are shown lie at these shares of the ranked predicted medians.
 _AT = (0.05, 0.35, 0.65, 0.95)
 _NEIGHBOURS = 8
 
@@ -48,26 +49,23 @@ class Portrait:
 
 def choose_rows(subject: Subject) -> list[int]:
     """Choose some rows from early to late, and one whose median is not identified."""
-    middle = subject.answers.quantiles[:, 9]
+    at = level_index(0.5)
+    middle = subject.predictions.quantiles[:, at]
     answered = np.flatnonzero(~np.isnan(middle))
     ranked = answered[np.argsort(middle[answered], kind="stable")]
     rows = [int(ranked[round(share * (len(ranked) - 1))]) for share in _AT]
-    unknown = [int(i) for i in ranked if not subject.answers.identified[i, 9]]
+    unknown = [int(i) for i in ranked if not subject.predictions.identified[i, at]]
     return list(dict.fromkeys(rows + unknown[-1:]))
 
 
 def portray(subject: Subject, rows: list[int]) -> list[Portrait]:
     """Find the weights of some rows, and the curves that follow from them."""
     forest = subject.forest
-    indptr, indices, values = estimation_of(forest, subject.matrix[rows]).weights.matrix(1, 64)
     time, event = outcomes_by_row(forest.target_)
-    weights = np.zeros((len(rows), len(time)))
-    for k, row in enumerate(rows):
-        inside = slice(indptr[k], indptr[k + 1])
-        weights[k, indices[inside]] = values[inside]
-        if subject.is_training:
-            # As out-of-bag: what a row's own outcome says about it is not a prediction.
-            weights[k, row] = 0.0
+    weights = encoded_law(forest, subject.matrix[rows]).weights().toarray()
+    if subject.is_training:
+        # What a row's own outcome says about it is not a prediction.
+        weights[np.arange(len(rows)), rows] = 0.0
     weights /= weights.sum(axis=1, keepdims=True)
     kept = ~np.isnan(time)
     arguments = (weights[:, kept], time[kept], event[kept])
@@ -81,7 +79,7 @@ def portray(subject: Subject, rows: list[int]) -> list[Portrait]:
     ]
 
 
-def rows_section(subject: Subject, portraits: list[Portrait]) -> Section:
+def rows_chapter(subject: Subject, portraits: list[Portrait]) -> Chapter:
     """Show rows one by one."""
     intro = (
         "The prediction for a row is made of training rows that are like it, each with a weight. "
@@ -89,8 +87,8 @@ def rows_section(subject: Subject, portraits: list[Portrait]) -> Section:
     )
     if subject.is_training:
         intro += " A row has no weight in its own prediction."
-    parts = [paragraph(intro), *(_row(subject, portrait) for portrait in portraits)]
-    return Section("rows", "Row by row", parts)
+    parts: list[Part] = [Paragraph(intro), *(_row(subject, portrait) for portrait in portraits)]
+    return Chapter("rows", "Row by row", parts)
 
 
 def curve_chart(
@@ -131,7 +129,7 @@ def curve_chart(
         if known:
             chart.dot(float(time), 1.0 - level, colour, tip, key=key)
         else:
-            # All bounds stand where the curve ends, not at their level.
+            # A bound is drawn at the end of the curve, which has not fallen to its level.
             height = float(curve(np.array([time]))[0])
             chart.dot(float(time), height, colour, bounds, ring=rings, key=key)
             rings += 1
@@ -156,7 +154,19 @@ def overall_curve(subject: Subject) -> StepFunction:
     return curve
 
 
-def _row(subject: Subject, portrait: Portrait) -> str:
+@dataclass(frozen=True)
+class RowView(Part):
+    """What the page shows of one row."""
+
+    macro: ClassVar = "row_view"
+
+    heading: str
+    features: str
+    chart: CaptionedChart
+    table: CellTable
+
+
+def _row(subject: Subject, portrait: Portrait) -> RowView:
     i = portrait.row
     seen = bool(subject.event[i])
     words = subject.words
@@ -174,7 +184,7 @@ def _row(subject: Subject, portrait: Portrait) -> str:
         high,
         words=words,
     )
-    chart.rule(x=float(subject.time[i]), label=words.event if seen else words.censored)
+    chart.rule(float(subject.time[i]), words.event if seen else words.censored)
     times = ", ".join(
         f"{level:.0%}: {bounded(float(value), bool(known), words)}"
         for level, value, known in zip(SHOWN, portrait.quantiles, portrait.identified, strict=True)
@@ -184,18 +194,14 @@ def _row(subject: Subject, portrait: Portrait) -> str:
     behind = behind[portrait.weights[behind] > 0.0]
     features = _by_importance(subject)[:8]
     lines = [_neighbour(subject, j, portrait, time, event, features) for j in behind]
-    table = Table(
+    table = CellTable(
         f"Training rows behind it, first of about {effective:.0f}",
         ("row", "weight", subject.time_name, "", *(subject.names[j] for j in features)),
         lines,
     )
     own = "; ".join(f"{subject.names[j]} {subject.cell(j, subject.matrix[i, j])}" for j in features)
     caption = f"Predicted {subject.time_name}: {times}. Observed: {outcome}."
-    return (
-        f'<div class="row"><h3>Row {i + 1}</h3><p class="quiet">{escape(own)}</p>'
-        f'<div class="figures">{figure(chart, caption)}<div><h4>{escape(table.caption)}</h4>'
-        f"{table.html()}</div></div></div>"
-    )
+    return RowView(f"Row {i + 1}", own, CaptionedChart(chart, caption), table)
 
 
 def _by_importance(subject: Subject) -> list[int]:
