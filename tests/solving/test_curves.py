@@ -62,3 +62,25 @@ def test_functions_and_grid_agree(curve, censoring):
         functions = ask(X[:4])
         values = np.stack([function(TIMES) for function in functions])
         np.testing.assert_allclose(ask(X[:4], times=TIMES), values, atol=1e-12)
+
+
+def test_beyond_a_time_it_is_a_quotient():
+    survival = StepFunction(x=[1.0, 2.0, 3.0], y=[0.8, 0.4, 0.1])
+    given = survival.beyond(1.5)
+    np.testing.assert_allclose(given([0.0, 1.5, 1.9, 2.0, 9.0]), [1.0, 1.0, 1.0, 0.5, 0.125])
+    # A jump at the time itself has happened.
+    np.testing.assert_allclose(survival.beyond(2.0)([2.0, 3.0]), [1.0, 0.25])
+    np.testing.assert_array_equal(survival.beyond(0.0).y, survival.y)
+
+
+def test_beyond_the_last_of_a_curve_nothing_is_known():
+    given = StepFunction(x=[1.0, 2.0], y=[0.5, 0.0]).beyond(2.0)
+    np.testing.assert_array_equal(given([0.0, 2.0, 2.1]), [1.0, 1.0, np.nan])
+
+
+def test_integral_is_the_area_between_two_times():
+    survival = StepFunction(x=[1.0, 2.0], y=[0.5, 0.25])
+    assert survival.integral(0.0, 4.0) == 1.0 + 0.5 + 2 * 0.25
+    assert survival.integral(0.5, 1.0) == 0.5
+    assert survival.integral(1.0, 1.5) == 0.25
+    assert survival.integral(3.0, 3.0) == 0.0
