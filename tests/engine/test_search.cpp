@@ -10,6 +10,7 @@
 #include "search/best.hpp"
 #include "search/random.hpp"
 #include "search/score_intervals.hpp"
+#include "search/score_sets.hpp"
 
 using namespace cqrf;
 using test::FeatureData;
@@ -283,8 +284,70 @@ void check_random_categories(std::uint64_t key) {
   }
 }
 
+// Cuts that are no range, all at once, against one after the other: the same split, bit for bit,
+// and of equal ones the first.
+template <class Rule>
+void check_sets(std::uint64_t key) {
+  Random random(key);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const std::size_t n = 4 + random.below(repeat % 4 == 0 ? 300 : 40);
+    // Few bins have many equal cuts; beyond 64, a set has several words.
+    Fixture<Rule> fixture(n, kLanes, 2 + random.below(repeat % 3 == 0 ? 200 : 3), random);
+    fixture.choose_rows(90, random);
+    if (fixture.rows.size() < 2) continue;
+    fixture.carry_bins();
+    const NodeView<Rule> node = fixture.node(some_min_leaf(fixture.rows.size(), random));
+    CutScorer<Rule> scorer;
+    scorer.start(node, 1);
+    SetScorer<Rule> sets;
+    for (int again = 0; again < 2; ++again) {
+      // What came before may already be better.
+      Split<Rule> expected;
+      if (random.below(4) == 0) {
+        const Bin first = fixture.feature.at(fixture.rows[0].rank, 0);
+        const auto left = fixture.left_sum(0, [&](Bin bin) { return bin == first; });
+        expected.propose(node, 0, first, left, false);
+      }
+      Split<Rule> split = expected;
+      const std::size_t n_cuts = random.below(50);
+      for (std::size_t k = 0; k < n_cuts; ++k) {
+        const std::uint32_t f = random.below(kLanes);
+        SetCut cut{f, f, 0, random.below(2) == 0, static_cast<Bin>(random.below(256)), {}, 0, {}};
+        if (cut.categorical) cut.bin = 0;
+        for (int bin = 0; bin < 256; ++bin)
+          if (random.below(2)) insert(cut.left, static_cast<Bin>(bin));
+        for (const SampledRow& row : fixture.rows) {
+          cut.high = std::max(cut.high, fixture.feature.at(row.rank, f));
+          cut.count += contains(cut.left, fixture.feature.at(row.rank, f));
+        }
+        const auto left = fixture.left_sum(f, [&](Bin bin) { return contains(cut.left, bin); });
+        if (random.below(2)) cut.missing_left = random.below(2) == 0;
+        if (!node.admissible(cut.count)) continue;
+        sets.add(cut);
+        const bool missing_left = cut.missing_left.value_or(node.majority(left));
+        if (cut.categorical)
+          expected.propose(node, f, cut.left, left, missing_left);
+        else
+          expected.propose(node, f, cut.bin, left, missing_left);
+      }
+      sets.examine(node, node.carried, scorer, split);
+      CHECK_EQ(split.score, expected.score);
+      CHECK_EQ(split.feature, expected.feature);
+      CHECK_EQ(split.categorical, expected.categorical);
+      CHECK_EQ(split.missing_left, expected.missing_left);
+      CHECK_EQ(split.bin, expected.bin);
+      CHECK(split.left == expected.left);
+      CHECK(same(split.left_sum, expected.left_sum));
+    }
+  }
+}
+
 }  // namespace
 
+TEST(search_sets_mse) { check_sets<MseRule>(17); }
+TEST(search_sets_logrank) { check_sets<LogrankRule>(18); }
+TEST(search_sets_quantile) { check_sets<QuantileRule>(19); }
+TEST(search_sets_distribution) { check_sets<DistributionRule>(20); }
 TEST(search_best_mse) { check_best<MseRule>(1); }
 TEST(search_best_logrank) { check_best<LogrankRule>(2); }
 TEST(search_best_quantile) { check_best<QuantileRule>(3); }

@@ -31,7 +31,7 @@ struct LaneGroup {
 struct LaneCuts {
   Lanes at{};               // by lane
   std::uint32_t drawn = 0;  // bit j: feature j of the group has an admissible cut
-  // Rows that pass it, by lane; not known where leaves may have one row.
+  // Rows that pass it, by lane; zero, and not known, where leaves may have one row.
   std::array<std::uint32_t, kLanes> count{};
 };
 

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "../random.hpp"
+#include "bin_counts.hpp"
 #include "lane_rows.hpp"
 #include "node.hpp"
 #include "score_cuts.hpp"
+#include "score_sets.hpp"
 
 namespace cqrf {
 
@@ -48,13 +50,11 @@ class RandomSearch {
 
   using Group = LaneGroup;
 
-  // One feature of a group: its bins of the rows of the node.
+  // One feature of a group.
   struct Column {
     std::uint32_t feature;
-    LaneRows rows;
     std::size_t lane;
-
-    Bin operator[](std::size_t i) const { return rows[i].bin[lane]; }
+    Bin high;  // the highest bin of the rows of the node
   };
 
   // The features of a block of lanes, which the node has at hand.
@@ -110,14 +110,25 @@ class RandomSearch {
   void examine_lanes(const Node& node, const Group& group, Random& random, Split<Rule>& best) {
     const LaneExtremes found = lane_extremes(isa_, group.rows, node.rows.size());
     std::array<Range, kLanes> range{};
+    std::uint32_t counted = 0;  // features, and their lanes
+    std::uint32_t lanes = 0;
     for (std::size_t j = 0; j < group.size; ++j) {
       const std::uint32_t feature = group.feature[j];
       const Range seen{found.lowest.bin[group.lane[j]], found.highest.bin[group.lane[j]]};
-      if (node.features.categorical[feature] || seen.high == node.features.missing[feature])
-        examine_counted(node, group, j, random, best);
-      else
+      if (node.features.categorical[feature] || seen.high == node.features.missing[feature]) {
+        counted |= 1u << j;
+        lanes |= 1u << group.lane[j];
+      } else {
         range[j] = seen;
+      }
     }
+    if (counted != 0) count_.start(group.rows, node.rows.size(), found.highest, lanes);
+    for (std::uint32_t bits = counted; bits != 0; bits &= bits - 1) {
+      const auto j = static_cast<std::size_t>(std::countr_zero(bits));
+      draw_counted(node, {group.feature[j], group.lane[j], found.highest.bin[group.lane[j]]},
+                   random);
+    }
+    sets_.examine(node, group.rows, scorer_, best);
     for (int draw = 0; draw < n_thresholds_; ++draw)
       if (const LaneCuts cuts = draw_cuts(node, group, range, random); cuts.drawn != 0)
         scorer_.examine(node, group, cuts, best);
@@ -166,22 +177,18 @@ class RandomSearch {
   }
 
   // Where admissible cuts are not a range: missing values, categories.
-  void examine_counted(const Node& node, const Group& group, std::size_t j, Random& random,
-                       Split<Rule>& best) {
-    const Column column{group.feature[j], group.rows, group.lane[j]};
-    count_.fill(0);
-    for (std::size_t i = 0; i < node.rows.size(); ++i) ++count_[column[i]];
+  void draw_counted(const Node& node, const Column& column, Random& random) {
+    count_.count(column.lane, node.features.missing[column.feature]);
     for (int draw = 0; draw < n_thresholds_; ++draw) {
       if (node.features.categorical[column.feature])
-        examine_subset(node, column, random, best);
+        draw_subset(node, column, random);
       else
-        examine_cut(node, column, random, best);
+        draw_cut(node, column, random);
     }
   }
 
-  void examine_cut(const Node& node, const Column& column, Random& random, Split<Rule>& best) {
-    const std::uint32_t feature = column.feature;
-    const Bin missing_bin = node.features.missing[feature];
+  void draw_cut(const Node& node, const Column& column, Random& random) {
+    const Bin missing_bin = node.features.missing[column.feature];
     const std::uint32_t n_missing = count_[missing_bin];
     choices_.clear();
     std::uint32_t below = 0;
@@ -192,37 +199,36 @@ class RandomSearch {
     }
     if (choices_.empty()) return;
     const Bin cut = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
-    Stat left{};
-    Stat missing{};
-    for (std::size_t i = 0; i < node.rows.size(); ++i) {
-      const Bin bin = column[i];
-      if (bin == missing_bin)
-        node.add(missing, i);
-      else if (bin <= cut)
-        node.add(left, i);
-    }
-    best.propose(node, feature, cut, left, false);
-    left += missing;
-    best.propose(node, feature, cut, left, true);
+    SetCut chosen{column.feature, column.lane, column.high, false, cut, {}, 0, false};
+    for (int bin = 0; bin <= cut; ++bin) take(chosen, static_cast<Bin>(bin));
+    add(node, chosen);
+    take(chosen, missing_bin);
+    chosen.missing_left = true;
+    add(node, chosen);
+  }
+
+  void take(SetCut& cut, Bin bin) const {
+    insert(cut.left, bin);
+    cut.count += count_[bin];
+  }
+
+  void add(const Node& node, const SetCut& cut) {
+    if (node.admissible(cut.count)) sets_.add(cut);
   }
 
   // A random order of the categories present (missing among them), cut at a random place.
-  void examine_subset(const Node& node, const Column& column, Random& random, Split<Rule>& best) {
-    const std::uint32_t feature = column.feature;
-    const Bin missing_bin = node.features.missing[feature];
+  void draw_subset(const Node& node, const Column& column, Random& random) {
+    const Bin missing_bin = node.features.missing[column.feature];
     categories_.clear();
     for (int bin = 0; bin <= missing_bin; ++bin)
       if (count_[static_cast<std::size_t>(bin)] > 0) categories_.push_back(static_cast<Bin>(bin));
-    BinSet set{};
-    if (!draw_subset(node, random, set) && !find_subset(node, set)) return;
-    Stat left{};
-    for (std::size_t i = 0; i < node.rows.size(); ++i)
-      if (contains(set, column[i])) node.add(left, i);
-    best.propose(node, feature, set, left,
-                 count_[missing_bin] > 0 ? contains(set, missing_bin) : node.majority(left));
+    SetCut chosen{column.feature, column.lane, column.high, true, 0, {}, 0, {}};
+    if (!draw_order(node, random, chosen) && !find_subset(node, chosen)) return;
+    if (count_[missing_bin] > 0) chosen.missing_left = contains(chosen.left, missing_bin);
+    add(node, chosen);
   }
 
-  bool draw_subset(const Node& node, Random& random, BinSet& set) {
+  bool draw_order(const Node& node, Random& random, SetCut& chosen) {
     for (int order = 0; order < kOrders; ++order) {
       for (std::size_t i = categories_.size(); i > 1; --i)
         std::swap(categories_[i - 1], categories_[random.below(static_cast<std::uint32_t>(i))]);
@@ -234,7 +240,7 @@ class RandomSearch {
       }
       if (choices_.empty()) continue;
       const Bin last = choices_[random.below(static_cast<std::uint32_t>(choices_.size()))];
-      for (std::size_t i = 0; i <= last; ++i) insert(set, categories_[i]);
+      for (std::size_t i = 0; i <= last; ++i) take(chosen, categories_[i]);
       return true;
     }
     return false;
@@ -242,7 +248,7 @@ class RandomSearch {
 
   // Large leaves and few categories: almost no subset may be admissible, but if there is one it is
   // found, by the sizes that subsets can have.
-  bool find_subset(const Node& node, BinSet& set) const {
+  bool find_subset(const Node& node, SetCut& chosen) const {
     constexpr int kUnreached = -1;
     constexpr int kEmpty = -2;
     std::vector<int> last_added(node.rows.size() + 1, kUnreached);
@@ -255,7 +261,7 @@ class RandomSearch {
       if (last_added[size] == kUnreached) continue;
       for (std::size_t rest = size; rest > 0;) {
         const auto category = static_cast<Bin>(last_added[rest]);
-        insert(set, category);
+        take(chosen, category);
         rest -= count_[category];
       }
       return true;
@@ -267,7 +273,8 @@ class RandomSearch {
   Isa isa_ = isa();
   std::vector<Lanes> staged_;  // the bins of the features at hand, row after row of the node
   CutScorer<Rule> scorer_;
-  std::array<std::uint32_t, kBinCells> count_{};
+  SetScorer<Rule> sets_;  // of the features at hand whose cuts are no range
+  BinCounts count_;
   std::vector<Bin> choices_;
   std::vector<Bin> categories_;
 };
