@@ -217,6 +217,9 @@ def wide_csv():
 
 
 # Small files of large tables: text of hundreds of megabytes, and twenty million cells.
+# Memory pools of pyarrow, kept to the end.
+POOLS = []
+
 LARGE = {
     "dictionary Parquet": lambda: parquet(repeated(10_000, 50_000)),
     "dictionary Parquet, plain type": lambda: parquet(repeated(10_000, 50_000), store_schema=False),
@@ -333,6 +336,8 @@ class TestScore:
         assert len(content) < 300_000
         explorer = Explorer(forest, "m", "years", max_upload=10 << 20)
         before, counted = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+        # A thread of the server may give memory back after the test: the pool must still be there.
+        POOLS.append(counted)
         pa.set_memory_pool(counted)
         try:
             with ExploreServer(explorer) as server:
