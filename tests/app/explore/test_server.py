@@ -216,10 +216,10 @@ def wide_csv():
     return gzip.compress(f"{header}\n{(row[1] + ',1' * 4_900 + chr(10)) * 4_000}".encode())
 
 
-# Small files of large tables: text of hundreds of megabytes, and twenty million cells.
 # Memory pools of pyarrow, kept to the end.
 POOLS = []
 
+# Small files of large tables: text of hundreds of megabytes, and twenty million cells.
 LARGE = {
     "dictionary Parquet": lambda: parquet(repeated(10_000, 50_000)),
     "dictionary Parquet, plain type": lambda: parquet(repeated(10_000, 50_000), store_schema=False),
