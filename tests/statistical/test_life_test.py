@@ -7,6 +7,8 @@ from sklearn.model_selection import GridSearchCV, KFold
 from cqrf import CensoredQuantileForest, Surv
 from cqrf.metrics import d2_censored_pinball_score, make_quantile_scorer
 
+pytestmark = pytest.mark.slow
+
 END = 600.0
 LEVELS = [0.05, 0.1, 0.25]
 
