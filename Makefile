@@ -6,8 +6,12 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
 	&& { echo $$python; break; }; done)
+# Which one tests the least versions.
+OLDEST_PYTHON ?= $(shell for python in python3.11 python3.12 python3.13; do \
+	$$python -c '' 2> /dev/null && { echo $$python; exit; }; done; echo $(PYTHON))
 # Quiet about what works; warnings and errors stay visible.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+LOWEST_PIP := build/lowest/bin/python -m pip --quiet --disable-pip-version-check
 # Tools that the build and the tests start by name are those of the virtual environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -18,21 +22,17 @@ CPP := $(shell find src/engine benchmarks $(wildcard tests/engine) -name '*.hpp'
 # Scripts that draw the pictures of the user guide, one per page.
 GALLERY := $(filter-out examples/_gallery.py examples/demo.py examples/quickstart.py,$(wildcard examples/*.py))
 
-# Requirements as pyproject.toml lists them, without building the package. The shell asks, not make:
-# make expands a whole recipe before its first line has made the environment.
-requirements = $$($(BIN)/python -c 'import sys, tomllib; \
-	table = tomllib.load(open("pyproject.toml", "rb")); \
-	lists = table["project"]["optional-dependencies"]; \
-	lists["run"] = table["project"]["dependencies"]; \
-	lists["build"] = table["build-system"]["requires"]; \
-	print(*(name for key in sys.argv[1:] for name in lists[key]))' $(1))
+# Requirements that pyproject.toml lists under some names. The shell asks, not make: make expands a
+# whole recipe before its first line has made the environment.
+requirements = $$($(BIN)/python tools/requirements.py $(1))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Two installations into one environment must not run at once.
 .NOTPARALLEL:
-.PHONY: help demo test pytest lint format bench bench-full instructions accuracy coverage paper docs images
-.PHONY: screenshots engine-test engine-test-thread engine-test-clang coverage-gate mutation fuzz faults clean
+.PHONY: help demo test quick pytest test-lowest lint format bench bench-full instructions accuracy coverage
+.PHONY: paper docs images screenshots engine-test engine-test-thread engine-test-clang coverage-gate mutation
+.PHONY: fuzz faults clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,8 +44,23 @@ test: ## run the whole test suite: pytest, then the engine's tests under sanitiz
 	@$(MAKE) --no-print-directory pytest
 	@$(MAKE) --no-print-directory engine-test
 
+# Processes that run the Python tests. WORKERS=0 is none but pytest itself: for a debugger. A class, or
+# a module's functions, stay in one process with what they share; in their order, as those at the end
+# are short.
+WORKERS ?= 2
+PYTEST := python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 pytest: $(VENV)/.package $(VENV)/.extra-test ## run the Python tests alone; ARGS="-k solve" chooses among them
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/$(PYTEST) $(ARGS)
+
+quick: $(VENV)/.package $(VENV)/.extra-test ## run the Python tests without those that take long
+	$(BIN)/$(PYTEST) -m "not slow" $(ARGS)
+
+# What a user of an old environment meets first.
+LOWEST_TESTS := tests/test_forest.py tests/test_estimator_checks.py tests/metrics tests/data
+test-lowest: build/lowest/.created $(VENV)/.package ## run some tests with the least versions that pyproject.toml allows
+	@$(LOWEST_PIP) install --no-deps --force-reinstall build/wheel/*.whl 2> /dev/null \
+		|| $(LOWEST_PIP) install --no-deps --force-reinstall .
+	build/lowest/bin/$(PYTEST) -m "not slow" $(LOWEST_TESTS) $(ARGS)
 
 lint: $(VENV)/.extra-lint ## check style and types of Python and C++
 	@failed=0; \
@@ -65,7 +80,7 @@ bench-full: $(VENV)/.package $(VENV)/.extra-bench ## the same with slow neighbou
 	$(BIN)/python benchmarks/run.py --scale full $(ARGS)
 	$(BIN)/python benchmarks/command_line.py
 
-instructions: $(VENV)/.created ## compare instruction counts of the engine's main loops with the stored ones (needs valgrind)
+instructions: $(VENV)/.package ## compare instruction counts of the engine's main loops with the stored ones (needs valgrind)
 	@$(BIN)/python benchmarks/instructions.py $(ARGS)
 
 accuracy: $(VENV)/.package $(VENV)/.extra-bench ## measure accuracy on ten models beside the oracles, and the choice of leaf sizes (an hour)
@@ -103,22 +118,18 @@ engine-test-clang: $(VENV)/.package $(VENV)/.extra-test ## build engine and exte
 		-DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > /dev/null
 	@cmake --build build/clang -- --quiet
-	@ctest --test-dir build/clang --output-on-failure --no-tests=error
+	@ctest --test-dir build/clang --parallel 2 --output-on-failure --no-tests=error
 	@rm -rf build/clang/package && mkdir build/clang/package && cp -r src/cqrf build/clang/package
 	@cmake --install build/clang --prefix build/clang/package > /dev/null
-	@PYTHONPATH=build/clang/package $(BIN)/python -m pytest $(CLANG_TESTS)
+	@PYTHONPATH=build/clang/package $(BIN)/$(PYTEST) $(CLANG_TESTS)
 
-# What must be covered, branch by branch, and the tests that do it; those that repeat are left out.
-COVERED := */cqrf/storage/*.py $(addprefix */cqrf/,model/stored.py growing/trees.py \
-	solving/estimation.py solving/options.py solving/curves.py solving/solve.py)
-COVERING := tests/solving/test_curves.py tests/storage tests/solving/test_solve.py tests/growing/test_trees.py \
+# The tests that cover what pyproject.toml lists under tool.coverage; those that repeat are left out.
+COVERING := tests/solving/test_curves.py tests/solving/test_solve.py tests/storage tests/growing/test_trees.py \
 	tests/faults/test_model_files.py tests/faults/test_interrupted_save.py
-SPACE := $(subst ,, )
 coverage-gate: $(VENV)/.package $(VENV)/.extra-test $(VENV)/.extra-coverage-gate ## fail unless every branch of the file, curve and solver modules is tested
-	@$(BIN)/coverage run --branch --data-file=build/coverage --source=cqrf -m pytest $(COVERING) \
-		-k "not flipped and not mutants and not truncation and not kill and not joblib"
-	@$(BIN)/coverage report --data-file=build/coverage --show-missing --fail-under=100 \
-		--include="$(subst $(SPACE),$(COMMA),$(COVERED))"
+	@$(BIN)/coverage run -m pytest $(COVERING) \
+		-m "not slow" -k "not flipped and not truncation and not kill and not joblib"
+	@$(BIN)/coverage report
 	@$(BIN)/python tools/engine_coverage.py
 
 mutation: $(VENV)/.created ## change the solver token by token: do its tests notice (minutes)
@@ -146,7 +157,7 @@ define engine_test
 	@cmake --build build/engine-$(1) -- --quiet
 	@fixed=$$(setarch -R true 2> /dev/null && echo "setarch -R" || true); \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1 \
-		$$fixed ctest --test-dir build/engine-$(1) --output-on-failure --no-tests=error
+		$$fixed ctest --test-dir build/engine-$(1) --parallel 2 --output-on-failure --no-tests=error
 endef
 
 # Stamps: one per step, so that nothing is installed twice while its inputs stay the same.
@@ -161,22 +172,40 @@ $(VENV)/.created: pyproject.toml
 	@$(PIP) install cmake ninja $(call requirements,build)
 	@touch $@
 
-# Installed as users install it, not in editable mode: tests see what users get.
+# Installed as users install it, not in editable mode: tests see what users get. pip leaves a wheel
+# alone whose version is installed, so it is told not to. The main loops that `make instructions`
+# counts are built in the same place, of the same objects.
 $(VENV)/.package: $(VENV)/.created CMakeLists.txt $(SOURCES)
 	@echo "building and installing cqrf"
-	@$(PIP) install --no-build-isolation --config-settings=build-dir=build/package .
+	@rm -rf build/wheel
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir build/wheel \
+		--config-settings=build-dir=build/package --config-settings=build.targets=_engine \
+		--config-settings=cmake.define.CQRF_ENGINE_TESTS=ON .
+	@$(PIP) install $(call requirements,run)
+	@$(PIP) install --no-deps --force-reinstall build/wheel/*.whl
 	@touch $@
 
-$(VENV)/.extra-demo: EXTRAS := plot frames
-$(VENV)/.extra-test: EXTRAS := test
-$(VENV)/.extra-bench: EXTRAS := bench cli
-$(VENV)/.extra-coverage-gate: EXTRAS := coverage
-$(VENV)/.extra-fuzz: EXTRAS := fuzz
-$(VENV)/.extra-paper: EXTRAS := paper
-$(VENV)/.extra-docs: EXTRAS := docs
-# mypy reads the types of the packages that cqrf imports, click among them.
-$(VENV)/.extra-lint: EXTRAS := run cli lint
+# Extras and dependency groups, by what they are for.
+$(VENV)/.extra-demo: LISTS := plot frames
+$(VENV)/.extra-test: LISTS := plot frames cli report paper test
+$(VENV)/.extra-bench: LISTS := plot cli bench
+$(VENV)/.extra-coverage-gate: LISTS := coverage
+$(VENV)/.extra-fuzz: LISTS := fuzz
+$(VENV)/.extra-paper: LISTS := paper
+$(VENV)/.extra-docs: LISTS := plot frames report docs
+# mypy reads the types of the packages that cqrf imports.
+$(VENV)/.extra-lint: LISTS := run cli report lint
 $(VENV)/.extra-%: $(VENV)/.created
 	@echo "installing what $* needs"
-	@$(PIP) install $(call requirements,$(EXTRAS))
+	@$(PIP) install $(call requirements,$(LISTS))
+	@touch $@
+
+# The oldest Python there is, and the least versions of what users have; lifelines and polars, with
+# which only tests compare, of the same age.
+build/lowest/.created: pyproject.toml
+	@echo "creating build/lowest with $$($(OLDEST_PYTHON) --version)"
+	@rm -rf build/lowest
+	@$(OLDEST_PYTHON) -m venv build/lowest
+	@$(LOWEST_PIP) install $$(build/lowest/bin/python tools/requirements.py --lowest run plot frames cli report) \
+		$$(build/lowest/bin/python tools/requirements.py test) lifelines "polars<2"
 	@touch $@

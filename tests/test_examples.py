@@ -21,6 +21,7 @@ SCRIPTS = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 @pytest.mark.filterwarnings("error")
 def test_gallery(script, tmp_path, monkeypatch, capsys):

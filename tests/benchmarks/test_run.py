@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-# Three dozen processes are started, which a busy machine may take minutes for.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [
+    pytest.mark.slow,
+    # Three dozen processes are started, which a busy machine may take minutes for.
+    pytest.mark.timeout(600),
+]
 
 # Starting a process takes longer than all that it does here: one neighbour shows that others work.
 WITHOUT = ["scikit-learn", "LightGBM rf", "comprisk", "quantile-forest, one sample"]

@@ -449,8 +449,10 @@ class TestSparse:
             encode(sparse.csr_array((0, 3)))
         with pytest.raises(ValueError, match=r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum"):
             encode(sparse.csr_array((3, 0)))
-        with pytest.raises(ValueError, match="Reshape your data"):
-            encode(sparse.coo_array(np.ones(3)))
+        # Before 1.13, scipy makes a row of it.
+        if (line := sparse.coo_array(np.ones(3))).ndim == 1:
+            with pytest.raises(ValueError, match="Reshape your data"):
+                encode(line)
         with pytest.raises(ValueError, match=r"holds the name 'a', but X is not a frame"):
             encode(sparse.eye_array(2).tocsr(), categorical_features=["a"])
 

@@ -1,4 +1,6 @@
-// Runs every test, or those whose name contains the first argument.
+// Runs every test, or those whose name contains the first argument; with two further arguments k
+// and n, every n-th of these from the k-th on.
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
@@ -24,10 +26,14 @@ bool passes(const cqrf::test::Test& test) {
 
 int main(int argc, char** argv) {
   const std::string_view filter = argc > 1 ? argv[1] : "";
+  const int part = argc > 3 ? std::atoi(argv[2]) : 0;
+  const int parts = argc > 3 ? std::atoi(argv[3]) : 1;
+  int number = 0;
   int passed = 0;
   int failed = 0;
   for (const auto& test : cqrf::test::all_tests()) {
     if (std::string_view(test.name).find(filter) == std::string_view::npos) continue;
+    if (number++ % parts != part) continue;
     ++(passes(test) ? passed : failed);
   }
   std::cout << passed << " passed, " << failed << " failed\n";

@@ -12,6 +12,7 @@ import pytest
 from cqrf import CensoredQuantileForest
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Loky-backed parallel loops cannot be nested"),
 ]

@@ -12,7 +12,10 @@ import pytest
 
 from cqrf import CensoredQuantileForest
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child alone")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="SIGINT cannot be sent to one child alone"),
+]
 
 SECONDS = 0.5
 # A busy machine may hold any process up; it does not do so three times in a row.

@@ -99,6 +99,7 @@ def killed(save, end, point):
     return os.waitpid(child, 0)[1]
 
 
+@pytest.mark.slow
 def test_kill_at_every_call(old, system, tmp_path):
     path, content, forest = old
     new = content_of(forest, tmp_path / "new.cqrf")

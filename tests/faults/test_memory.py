@@ -11,9 +11,12 @@ import pytest
 
 from cqrf import CensoredQuantileForest, _engine
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="reads /proc and limits the address space"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not sys.platform.startswith("linux"), reason="reads /proc and limits the address space"
+    ),
+]
 
 # Limits per task; `make faults` tries many more.
 N_LIMITS = int(os.environ.get("CQRF_MEMORY_LIMITS", "8"))
@@ -219,7 +222,7 @@ for task in (
     lambda X: forest.identified(X, levels),
     lambda X: forest.apply(X),
 ):
-    for times in (50, 300):
+    for times in (30, 200):
         many = np.tile(X, (times, 1))
         task(X)
         ctypes.CDLL(None).malloc_trim(0)
@@ -236,7 +239,7 @@ def test_scratch_does_not_grow_with_the_rows():
     # One heap for all threads, or the peak would depend on which of them meet.
     said = subprocess.check_output(script, env=os.environ | {"MALLOC_ARENA_MAX": "1"})
     scratch = [int(bytes_) for bytes_ in said.split()]
-    # Bins alone would take 2 and 11 MiB, a second array of answers 15 and 92 MiB. How many blocks
+    # Bins alone would take 1 and 8 MiB, a second array of answers 9 and 61 MiB. How many blocks
     # there are at once depends on the threads, by some 2 MiB.
     for few, many in zip(scratch[::2], scratch[1::2], strict=True):
         assert many < few + 2**22, scratch

@@ -268,6 +268,7 @@ def drafts(everything, blocks, tmp_path_factory):
     return {name: Draft(data) for name, data in files.items()} | blocks
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*were drawn by every tree")
 @pytest.mark.parametrize("kind", ["everything", *OTHERS, *BLOCK_ATTACKS])
 def test_mutants_are_refused_or_sound(drafts, kind, tmp_path):

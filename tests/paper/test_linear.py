@@ -357,6 +357,7 @@ def errors():
     return {name: np.array(each) for name, each in errors.items()}
 
 
+@pytest.mark.slow
 class TestSimulation:
     """Errors of the coefficients over samples, in standard errors of their mean."""
 

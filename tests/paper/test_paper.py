@@ -287,6 +287,7 @@ def quick(tmp_path_factory):
     return folder / "out", done
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 class TestQuickRun:
     # What must hold even in three replications.
@@ -348,6 +349,7 @@ class TestQuickRun:
         assert evidence in done.stdout
 
 
+@pytest.mark.slow
 class TestCommand:
     @pytest.mark.parametrize(
         ("missing", "arguments", "extra"),

@@ -14,6 +14,8 @@ from scipy import stats
 
 from cqrf import CensoredQuantileForest
 
+pytestmark = pytest.mark.slow
+
 REPLICATIONS = 10
 SIGMA = 0.3
 # Of a difference that is zero, fewer than one mean in 300 is this many standard errors away (t

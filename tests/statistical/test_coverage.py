@@ -10,6 +10,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from interval_coverage import LITTLE_BAGS, LOWER_BOUNDS, SETTINGS, figure, measure, page
 
+pytestmark = pytest.mark.slow
+
 REPLICATIONS = 24
 # Of a mean that is right, fewer than one in 500 is so many standard errors away (t with 23
 # degrees of freedom).

@@ -9,6 +9,8 @@ from lifelines.datasets import load_gbsg2, load_rossi
 from cqrf import CensoredQuantileForest
 from cqrf.datasets import make_aft
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_five_features_of_the_aft_model_among_twenty_of_noise(seed):

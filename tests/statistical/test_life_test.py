@@ -9,6 +9,8 @@ from cqrf.data.outcome import Target
 from cqrf.metrics import brier_skill_score, d2_censored_pinball_score, make_quantile_scorer
 from cqrf.metrics.curve_errors import scoring_times
 
+pytestmark = pytest.mark.slow
+
 END = 600.0
 LEVELS = [0.05, 0.1, 0.25]
 

@@ -16,6 +16,8 @@ from near_oracle import replicate, tuned
 
 from cqrf.paper.tables import ratio_of_means
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("AFT, 1-D, 45% censored", "AFT, 5-D", "heteroscedastic, 40-D", "crossing hazards")
 PAPER, ORACLE, TOLD = "(a) paper's rule", "(b) oracle quantile forest", "(d) default, told T"
 REPLICATIONS = 6

@@ -13,6 +13,8 @@ from cqrf import Surv
 from cqrf.data.outcome import Target
 from cqrf.metrics import brier_score, integrated_brier_score, make_quantile_scorer
 
+pytestmark = pytest.mark.slow
+
 N_SAMPLES, N_ROWS = 20, 3000
 SHAPE = 1.5
 SHIFTED = {"longer": (1.1, 1.0), "shorter": (1 / 1.1, 1.0)}

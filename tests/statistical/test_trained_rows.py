@@ -10,6 +10,8 @@ from lifelines.datasets import load_rossi
 
 from cqrf import CensoredQuantileForest
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def rossi():

@@ -19,6 +19,8 @@ from shell import cqrf, one_line
 from cqrf import CensoredQuantileForest, OutcomeLabels
 from cqrf.app.tables import OutcomeColumns
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 FIT = ["--time", "time", "--event", "event", "--trees", 5, "-q"]
 
@@ -491,31 +493,17 @@ BAD = {
 }
 
 
-@pytest.fixture(scope="class")
-def bad(tmp_path_factory):
-    """Run all bad cases, two at a time."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    def run(case):
-        folder = tmp_path_factory.mktemp("bad")
-        content, arguments, *_ = BAD[case]
-        (folder / "data.csv").write_bytes(content)
-        return folder, cqrf("fit", "data.csv", *FIT, *arguments, cwd=folder)
-
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(BAD, pool.map(run, BAD), strict=True))
-
-
 class TestErrors:
     @pytest.mark.parametrize("case", BAD)
-    def test_one_line_and_no_file(self, case, bad):
-        folder, done = bad[case]
-        _, _, code, words = BAD[case]
+    def test_one_line_and_no_file(self, case, tmp_path):
+        content, arguments, code, words = BAD[case]
+        (tmp_path / "data.csv").write_bytes(content)
+        done = cqrf("fit", "data.csv", *FIT, *arguments, cwd=tmp_path)
         line = one_line(done)
         assert words in line
         assert done.returncode == code
         assert len(line) < 500
-        assert [path.name for path in folder.iterdir()] == ["data.csv"]
+        assert [path.name for path in tmp_path.iterdir()] == ["data.csv"]
 
     def test_bom_is_no_error(self, folder, tmp_path):
         content = b"\xef\xbb\xbf" + (folder / "congress.csv").read_bytes()

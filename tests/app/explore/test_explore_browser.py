@@ -11,6 +11,8 @@ from browser import complaints, requested, wait_until
 from cqrf import CensoredQuantileForest
 from cqrf.datasets import load_congress
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data():
