@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from speed.accuracy import measure_accuracy
 from speed.methods import METHODS, OURS_CENSORED, QUANTILES, Data, Setting
-from speed.unusual import Figures, before_trees, categories, layouts, timed, whole, wide
+from speed.unusual import Figures, before_trees, categories, encodings, layouts, timed, whole, wide
 
 
 class Stopwatch:
@@ -158,6 +158,7 @@ FIGURES: dict[str, Callable[..., Figures]] = {
         wide,
         layouts,
         categories,
+        encodings,
         accuracy,
     )
 }

@@ -51,6 +51,8 @@ class Scale:
         Where bins by rows alone are compared with a second table.
     categories : int
         Rows of the fits with many categories.
+    encodings : tuple of (n, columns, levels)
+        Where categories as they are are compared with one-hot.
     accuracy : tuple of (n, leaf)
         Sizes at which accuracy is compared.
     large : tuple of (n, p, max_samples)
@@ -99,6 +101,13 @@ class Scale:
         (1_000_000, 50, 1),
     )
     categories: int = 200_000
+    encodings: tuple[tuple[int, int, int], ...] = (
+        (20_000, 10, 2),
+        (20_000, 40, 2),
+        (20_000, 5, 5),
+        (20_000, 3, 20),
+        (200_000, 5, 5),
+    )
     accuracy: tuple[tuple[int, int], ...] = ((20_000, 50),)
     accuracy_seeds: int = 5
     large: tuple[int, int, int] = (10_000_000, 20, 1_000_000)
@@ -135,6 +144,7 @@ TINY = Scale(
     wide=(100, 200),
     layouts=((100, 40, 2),),
     categories=500,
+    encodings=((200, 2, 3),),
     accuracy=((400, 20),),
     accuracy_seeds=2,
     large=(2_000, 5, 500),

@@ -142,6 +142,42 @@ def categories(n_categories: int, n: int, trees: int) -> Figures:
     return _fit_and_predict(forest, frame, y, event)
 
 
+def encodings(
+    n: int,
+    columns: int,
+    levels: int,
+    trees: int,
+    repeats: dict[str, Any],
+    parameters: dict[str, Any],
+) -> Figures:
+    """Fit four numbers and columns of categories, as they are and, in turn, one-hot."""
+    import pandas as pd
+
+    from cqrf import CensoredQuantileForest
+    from speed.worker import measured
+
+    X, y, event = draw_normal(n, 4)
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, levels, (columns, n))
+    for code in codes:
+        y = y * np.exp(rng.normal(size=levels) / np.sqrt(columns))[code]
+    numbers = pd.DataFrame(X).add_prefix("x")
+    native = numbers.assign(
+        **{f"c{j}": pd.Categorical.from_codes(codes[j], range(levels)) for j in range(columns)}
+    )
+
+    def fit(X: Any) -> object:
+        forest = CensoredQuantileForest(trees, n_jobs=1, random_state=0, **parameters)
+        return forest.fit(X, y, event)
+
+    frames = {"native": native, "one-hot": pd.get_dummies(native, dtype=np.uint8)}
+    contenders = [
+        Contender(name, 1, lambda calls, X=X: measured(lambda: fit(X), calls))
+        for name, X in frames.items()
+    ]
+    return {"timings": [asdict(each) for each in round_robin(contenders, Repeats(**repeats))]}
+
+
 def _as_frame(library: str) -> Callable[[NDArray[Any]], Any]:
     def contain(X: NDArray[Any]) -> Any:
         module = __import__(library)

@@ -24,11 +24,12 @@ from cqrf.plot import (
     SurvivalCurvesDisplay,
 )
 from cqrf.plot.style import GREY
-from cqrf.support.colours import BLUE, GREEN, RED, colour_of_level
+from cqrf.support.colours import BLUE, GREEN, RED, ROWS, colour_of_level
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt  # noqa: E402
+from matplotlib.colors import to_hex  # noqa: E402
 
 LEVELS = [0.1, 0.5, 0.9]
 
@@ -138,6 +139,12 @@ class TestColours:
         assert [line.get_color() for line in fan.lines_[:3]] == expected
         neighbors = NeighborsDisplay.from_estimator(forest, X.iloc[0], quantiles=LEVELS)
         assert [line.get_color() for line in neighbors.quantiles_] == expected
+        curves = SurvivalCurvesDisplay.from_estimator(forest, X[:3], quantiles=[0.1, 0.5])
+        for marks, known in zip(curves.marks_, curves.identified, strict=True):
+            colours = [to_hex(colour).upper() for colour in marks.get_facecolor()]
+            assert colours == [colour for colour, k in zip(expected, known, strict=False) if k]
+        # No row is taken for one.
+        assert not {colour.upper() for colour in ROWS} & set(expected)
         # Whichever levels are drawn beside it.
         for levels in (LEVELS, [0.5, 0.9], [0.9, 0.1, 0.5]):
             found = forest.oob_importance(levels, n_repeats=1, random_state=0)
@@ -191,7 +198,8 @@ class TestSurvivalCurves:
             np.testing.assert_array_equal(display.lines_[k].get_xdata()[1:], curves[k].x)
             np.testing.assert_array_equal(display.lines_[k].get_ydata()[1:], curves[k].y)
             assert display.lines_[k].get_ydata()[0] == 1
-            np.testing.assert_array_equal(display.marks_[k].get_xdata(), quantiles[k][known[k]])
+            at = display.marks_[k].get_offsets()[:, 0]
+            np.testing.assert_array_equal(at, quantiles[k][known[k]])
         assert len({line.get_color() for line in display.lines_}) == 3
         assert display.ax_.get_xlim()[0] == 0
 

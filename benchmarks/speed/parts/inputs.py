@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from speed.parts import Part, Run
+from dataclasses import asdict
+
+from speed.parts import Part, Run, timings_of
 from speed.process import fresh_figure
-from speed.ratios import Verdict, spread
+from speed.ratios import Verdict, ratios, spread
 from speed.store import Record
 from speed.tables import table
 
 GIB = 12.0
 WHOLE, BEFORE, WIDE, CATEGORIES = "whole: ", "before the trees: ", "wide: ", "categories: "
+ENCODINGS = "encodings: "
 
 
 class Inputs(Part):
@@ -37,6 +40,21 @@ class Inputs(Part):
                     "categories", n_categories=count, n=scale.categories, trees=20
                 ),
             )
+        for n, columns, levels in scale.encodings:
+            for label, parameters in (("defaults", {}), ("leaves of 50", {"min_samples_leaf": 50})):
+                self.once(
+                    run,
+                    f"{ENCODINGS}n = {n:,}, {columns} of {levels} values, {label}",
+                    lambda n=n, columns=columns, levels=levels, parameters=parameters: fresh_figure(
+                        "encodings",
+                        n=n,
+                        columns=columns,
+                        levels=levels,
+                        trees=20,
+                        repeats=asdict(scale.repeats),
+                        parameters=parameters,
+                    ),
+                )
         n, p, drawn = scale.large
         parameters = {
             "criterion": "mse",
@@ -99,7 +117,26 @@ class Inputs(Part):
                     cells = [spread([each], "{:.2f}") for each in figures.values()]
                     rows.append([key.removeprefix(prefix), *cells])
                 blocks += [text, table(rows)]
-        return blocks
+        return blocks + _encodings(records)
+
+
+def _encodings(records: dict[str, Record]) -> list[str]:
+    found = _with(records, ENCODINGS)
+    if not found:
+        return []
+    rows = [["columns of categories", "native, s", "one-hot, s", "native / one-hot"]]
+    for key, figures in found:
+        times = timings_of(figures["timings"])
+        native, hot = times["native"], times["one-hot"]
+        share = spread(ratios(native, hot), "{:.2f}")
+        rows.append(
+            [key.removeprefix(ENCODINGS), spread(native.seconds), spread(hot.seconds), share]
+        )
+    text = (
+        "Columns of categories beside four numbers, as they are and one-hot: 20 trees, one thread; "
+        "whole fits, with the choice of a leaf size by default."
+    )
+    return [text, table(rows)]
 
 
 def _with(records: dict[str, Record], prefix: str) -> list[tuple[str, Record]]:

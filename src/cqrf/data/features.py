@@ -44,7 +44,8 @@ class FeatureEncoder:
             Training data.
         categorical_features : "from_dtype", None or array-like, default="from_dtype"
             ``"from_dtype"``: pandas columns of dtype category, object or string, polars
-            columns Categorical, Enum or String; never a column of an array or sparse matrix.
+            columns Categorical, Enum or String, PyArrow's dictionaries and strings; never a
+            column of an array or sparse matrix.
             None: no column. Otherwise positions, names of columns (of a frame), or a mask of
             shape (p,).
 

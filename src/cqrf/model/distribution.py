@@ -125,12 +125,14 @@ class Distribution:
         identified : ndarray of shape (m, q), bool
         """
         asked = (levels.tobytes(), interpolation, solver)
-        if self._last is None or self._last[0] != asked:
+        # Read once: another thread may ask for other levels meanwhile.
+        last = self._last
+        if last is None or last[0] != asked:
             answers, identified = self.points.in_blocks(
                 len(levels), self._solver(levels, interpolation, solver)
             )
-            self._last = asked, answers, identified
-        return self._last[1:]
+            last = self._last = asked, answers, identified
+        return last[1:]
 
     def survival(self, times: ArrayLike | None = None) -> Array | NDArray[np.object_]:
         """Compute the survival function S(t) = P(T > t).

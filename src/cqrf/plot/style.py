@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cqrf.support.colours import BLUE, GREEN, ORANGE, PURPLE, RED, SKY
+from cqrf.support.colours import ROWS
 
 GREY = "0.45"
-# Colours of lines; yellow is left out, since it can hardly be seen on white. From the seventh line
-# on, colours come again, dashed.
-CYCLE = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
+# From the seventh row on, colours come again, dashed.
 DASHES = ("-", (0, (5, 2)))
 # Up to so many curves are drawn with a colour and a name each; more are drawn thin, without names.
-MAX_NAMED = len(CYCLE) * len(DASHES)
+MAX_NAMED = len(ROWS) * len(DASHES)
 
 
 class Display:
@@ -40,8 +38,8 @@ def new_axes() -> Any:
 
 
 def line_style(k: int) -> dict[str, Any]:
-    """Colour and dashes of the k-th named line."""
-    return {"color": CYCLE[k % len(CYCLE)], "linestyle": DASHES[k // len(CYCLE) % len(DASHES)]}
+    """Colour and dashes of the line of the k-th row."""
+    return {"color": ROWS[k % len(ROWS)], "linestyle": DASHES[k // len(ROWS) % len(DASHES)]}
 
 
 def bare(ax: Any) -> None:

@@ -15,7 +15,7 @@ from cqrf.model.distribution import Distribution
 from cqrf.plot.style import GREY, MAX_NAMED, Display, line_style
 from cqrf.solving.curves import StepFunction
 from cqrf.support.checks import check_coverage, check_quantiles
-from cqrf.support.colours import BLUE
+from cqrf.support.colours import BLUE, colour_of_level
 from cqrf.support.words import words_for
 
 # Of many curves, the space between these quantiles of their heights is shaded.
@@ -241,14 +241,15 @@ class SurvivalCurvesDisplay(Display):
                 # Under left censoring, the unknown part of the curve is on the left.
                 end = curve.x[:1] if self.censoring == "left" else curve.x[-1:]
                 ax.plot(end, curve(end), "|", color=style["color"], ms=11, mew=1.8)
-            self.marks_ += ax.plot(
-                self.marks[k][known],
-                1.0 - self.quantiles[known],
-                "o",
-                color=style["color"],
-                markersize=7,
-                markeredgecolor="white",
-                zorder=3,
+            self.marks_.append(
+                ax.scatter(
+                    self.marks[k][known],
+                    1.0 - self.quantiles[known],
+                    s=49,
+                    c=[colour_of_level(level) for level in self.quantiles[known]],
+                    edgecolors="white",
+                    zorder=3,
+                )
             )
         if len(self.curves) > 1 or self.labels is not None:
             # Beside the axes, since the curves leave no corner free.

@@ -15,6 +15,15 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY, YELLOW, BLACK = (
     "#F0E442",
     "#000000",
 )
+# Rows have colours of their own, by Paul Tol, so that none of them is taken for a quantile.
+ROWS = INDIGO, MAGENTA, OLIVE, ROSE, TEAL, WINE = (
+    "#332288",
+    "#AA4499",
+    "#999933",
+    "#CC6677",
+    "#44AA99",
+    "#882255",
+)
 # The usual levels have a colour of that palette each, from cold to warm; others are mixed from
 # their neighbours.
 _LEVELS = (

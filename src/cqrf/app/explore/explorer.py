@@ -21,7 +21,7 @@ from cqrf.forest import CensoredQuantileForest
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
 from cqrf.solving.solve import survival_curves
-from cqrf.support.colours import BLUE, ORANGE
+from cqrf.support.colours import INDIGO, MAGENTA
 from cqrf.support.words import Words, words_for
 
 _TAIL = 0.05
@@ -125,11 +125,11 @@ class Explorer:
             high,
             words=words,
         )
-        chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], BLUE)
+        chart.ribbon(quantiles[0, 3:], [0.0, 0.0], [1.03, 1.03], INDIGO)
         if pinned is not None:
             other = encoded_law(self.forest, read_row(self.controls, pinned)).survival()[0]
             x = np.concatenate([[low], other.x[other.x > low]])
-            chart.line(x, other(x), ORANGE, "pinned", step=True, dash="8 3 2 3")
+            chart.line(x, other(x), MAGENTA, "pinned", step=True, dash="8 3 2 3")
         times = [
             bounded(float(time), bool(known), words)
             for time, known in zip(quantiles[0], identified[0], strict=True)

@@ -16,7 +16,7 @@ from cqrf.app.report.subject import COLOURS, SHOWN, Subject, level_index
 from cqrf.model.explain import outcomes_by_row
 from cqrf.solving.curves import StepFunction
 from cqrf.solving.solve import solve_quantiles, survival_curves
-from cqrf.support.colours import BLUE
+from cqrf.support.colours import INDIGO
 from cqrf.support.words import Words
 
 Array = NDArray[np.float64]
@@ -111,7 +111,7 @@ def curve_chart(
     )
     for name, function, colour, dash in (
         ("all rows (Kaplan-Meier)", overall, GREY, "6 3"),
-        ("this row", curve, BLUE, ""),
+        ("this row", curve, INDIGO, ""),
     ):
         if function is not None:
             x = np.concatenate([[low], function.x[function.x > low]])
