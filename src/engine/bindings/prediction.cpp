@@ -686,9 +686,8 @@ void bind_prediction(nb::module_& module) {
 
   nb::class_<Weights>(module, "Weights")
       .def_static("of_forest", &Weights::of_forest, nb::arg("forest"), nb::arg("target"),
-                  nb::arg("bins"), nb::arg("resolution") = 0,
-                  nb::arg("leaves").none() = nb::none(), nb::keep_alive<0, 1>(),
-                  nb::keep_alive<0, 2>())
+                  nb::arg("bins"), nb::arg("resolution") = 0, nb::arg("leaves").none() = nb::none(),
+                  nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
       .def_static("out_of_bag", &Weights::out_of_bag, nb::arg("forest"), nb::arg("target"),
                   nb::arg("bins"), nb::arg("seed"), nb::arg("n_draws"), nb::arg("replace"),
                   nb::arg("group_size") = 1, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>())
