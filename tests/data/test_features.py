@@ -454,7 +454,7 @@ class TestSparse:
             with pytest.raises(ValueError, match="Reshape your data"):
                 encode(line)
         with pytest.raises(ValueError, match=r"holds the name 'a', but X is not a frame"):
-            encode(sparse.eye_array(2).tocsr(), categorical_features=["a"])
+            encode(sparse.csr_array(np.eye(2)), categorical_features=["a"])
 
 
 class TestRefusals:
