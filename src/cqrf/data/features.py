@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cqrf import _engine
 from cqrf.data.factors import Factor
-from cqrf.data.frames import Table, native, open_table
+from cqrf.data.frames import FeatureTable, native, open_table
 from cqrf.support.checks import numbers_from_objects
 
 
@@ -121,7 +121,7 @@ class FeatureEncoder:
             raise _infinity(table.label(j), row, value)
         return features
 
-    def _encode_sparse(self, table: Table) -> _engine.Features:
+    def _encode_sparse(self, table: FeatureTable) -> _engine.Features:
         stored, implicit = table.compressed, np.zeros(self.n_features)
         values = stored.data
         if self.categories:
@@ -156,7 +156,7 @@ def check_size(X: Any) -> None:
             raise ValueError(f"X has {size} {what}; a forest can have at most {limit - 1}")
 
 
-def _categorical_columns(categorical_features: Any, table: Table) -> list[int]:
+def _categorical_columns(categorical_features: Any, table: FeatureTable) -> list[int]:
     """Positions of the categorical columns, ascending."""
     argument = "categorical_features"
     if categorical_features is None:
@@ -227,7 +227,7 @@ def find_column(entry: object, argument: str, names: list[Any] | None, n_feature
     return int(entry)
 
 
-def _category(table: Table, j: int) -> NDArray[Any] | Factor:
+def _category(table: FeatureTable, j: int) -> NDArray[Any] | Factor:
     """Return a column of categories: numbers, or a factor."""
     try:
         return table.category(j)

@@ -24,7 +24,7 @@ _FEW_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class FeatureTable:
     """Data of any origin, column by column; nothing is copied before a column is asked for.
 
     Attributes
@@ -74,7 +74,7 @@ def is_plain(X: Any) -> bool:
     )
 
 
-def open_table(X: Any) -> Table:
+def open_table(X: Any) -> FeatureTable:
     """Open X; refuse what is complex, empty or not two-dimensional.
 
     scikit-learn's ``validate_data(skip_check_array=True)`` compares names and numbers of
@@ -87,9 +87,9 @@ def open_table(X: Any) -> Table:
 
     Returns
     -------
-    Table
+    FeatureTable
     """
-    if isinstance(X, Table):
+    if isinstance(X, FeatureTable):
         return X
     if is_plain(X):
         return _of_matrix(X)
@@ -170,8 +170,8 @@ def _refuse_empty(shape: tuple[int, ...]) -> None:
             )
 
 
-def _of_matrix(array: NDArray[Any], *, numeric: bool = True) -> Table:
-    return Table(
+def _of_matrix(array: NDArray[Any], *, numeric: bool = True) -> FeatureTable:
+    return FeatureTable(
         n_rows=array.shape[0],
         n_features=array.shape[1],
         names=None,
@@ -182,7 +182,7 @@ def _of_matrix(array: NDArray[Any], *, numeric: bool = True) -> Table:
     )
 
 
-def _open_array(X: Any) -> Table:
+def _open_array(X: Any) -> FeatureTable:
     if is_polars_lazyframe(X):
         raise TypeError("X is a polars LazyFrame; pass X.collect()")
     X = unmask(X)
@@ -197,7 +197,7 @@ def _open_array(X: Any) -> Table:
     return _of_matrix(array)
 
 
-def _open_sparse(X: Any) -> Table:
+def _open_sparse(X: Any) -> FeatureTable:
     if X.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got a sparse array of shape {X.shape} instead. Reshape your data."
@@ -223,7 +223,7 @@ def _open_sparse(X: Any) -> Table:
         values[compressed.indices[stored]] = compressed.data[stored]
         return values
 
-    return Table(
+    return FeatureTable(
         n_rows=X.shape[0],
         n_features=X.shape[1],
         names=None,
@@ -234,7 +234,7 @@ def _open_sparse(X: Any) -> Table:
     )
 
 
-def _of_frame(frame: Frame) -> Table:
+def _of_frame(frame: Frame) -> FeatureTable:
     _refuse_empty(frame.shape)
     series = frame.columns
     is_text = [_is_text(each) for each in series]
@@ -254,7 +254,7 @@ def _of_frame(frame: Frame) -> Table:
             return Factor.of_objects(series[j].to_list())
         return Factor.of_series(series[j])
 
-    return Table(
+    return FeatureTable(
         n_rows=frame.shape[0],
         n_features=frame.shape[1],
         names=frame.names,

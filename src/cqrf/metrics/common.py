@@ -182,7 +182,7 @@ def _sum_of_smaller(values: NDArray[Any], rank: NDArray[np.int64]) -> NDArray[An
     return sums
 
 
-def calibrate(
+def level_reached(
     scored: Scored, predicted: NDArray[np.float64], *, same_rows: bool
 ) -> tuple[float, float, int]:
     r"""Estimate P(T <= predicted) at one level; see `cqrf.metrics.quantile_calibration`.

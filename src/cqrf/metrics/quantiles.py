@@ -13,12 +13,12 @@ from sklearn.metrics import d2_pinball_score
 
 from cqrf.data.outcome import check_sample_weight, check_time
 from cqrf.metrics.common import (
-    calibrate,
     check_bound,
     check_predictions,
     combine,
     count_rows,
     enough,
+    level_reached,
     mean_by_level,
     pinball,
     warn_undefined,
@@ -438,7 +438,7 @@ def quantile_calibration(
     predicted = check_predictions("y_pred", y_pred, n_rows, len(levels))
     answers = [(np.nan, np.nan, 0)] * len(levels)
     if scored is not None:
-        answers = [calibrate(scored, q, same_rows=train is None) for q in predicted.T]
+        answers = [level_reached(scored, q, same_rows=train is None) for q in predicted.T]
     observed, std_error, n_used = (np.array(column) for column in zip(*answers, strict=True))
     if np.isnan(observed).any():
         warn_undefined("quantile_calibration", "at some level no row can be used")
