@@ -1,6 +1,7 @@
 """One object with all answers about some rows: what it says, and what it computes once."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cqrf import CensoredQuantileForest, _engine
@@ -241,3 +242,14 @@ def test_the_model_is_immutable_and_replaced_whole():
     assert forest.model_.trees is model.trees
     with pytest.raises(AttributeError):
         model.calibration = None
+
+
+def test_conditions_are_paired_with_rows_by_their_labels():
+    frame = pd.DataFrame(DATA.X, columns=[f"f{j}" for j in range(DATA.X.shape[1])])
+    forest = CensoredQuantileForest(5, random_state=0).fit(frame, DATA.time, DATA.event)
+    asked = frame[:10].set_axis(range(100, 110))
+    after = pd.Series(1.0, index=asked.index)
+    forest.distribution(asked, conditional_after=after)
+    for ask in (forest.distribution, forest.predict, forest.identified, forest.predict_interval):
+        with pytest.raises(ValueError, match="conditional_after"):
+            ask(asked, conditional_after=after[::-1])
